@@ -32,7 +32,10 @@ ARROWS: dict[str, set[str]] = {
     "experiments": {"report", "sources"},
     "cli": {"experiments"},
 }
-SHARED = {"errors", "files", "locks", "memory", "phases", "plugins", "seeds", "settings", "tables"}
+SHARED = {
+    "errors", "files", "locks", "memory", "phases", "plugins", "seeds", "settings", "tables", "unpacking",
+    "yaml_files",
+}  # fmt: skip
 
 
 def reachable(room: str) -> set[str]:

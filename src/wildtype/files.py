@@ -10,6 +10,7 @@ import os
 import re
 import secrets
 import shutil
+import stat
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
@@ -19,6 +20,10 @@ from wildtype.errors import OutputError
 
 if TYPE_CHECKING:
     from torch import Tensor
+
+
+MAX_JSON = 256 << 20
+"""Largest JSON file that is read."""
 
 
 def cache_dir() -> Path:
@@ -167,6 +172,41 @@ def first_not_finite(tensors: Mapping[str, Tensor]) -> str | None:
     """Return the name of the first tensor with an infinite entry or one that is not a number, or None."""
     floats = ((name, x) for name, x in tensors.items() if x.is_floating_point())
     return next((name for name, x in floats if not bool(x.isfinite().all())), None)
+
+
+def require_regular(path: Path) -> Path:
+    """Return the path of a regular file; others, such as devices and pipes, may never end.
+
+    Raises
+    ------
+    FileNotFoundError
+        If there is nothing.
+    OSError
+        If it is something else.
+    """
+    if not stat.S_ISREG(path.stat().st_mode):  # what a link points to counts
+        raise OSError(errno.EINVAL, "it is no regular file", str(path))
+    return path
+
+
+def read_json(path: Path, limit: int = MAX_JSON) -> Any:
+    """Return the content of a JSON file.
+
+    Raises
+    ------
+    OSError
+        If it is missing or no regular file.
+    ValueError
+        If it is no JSON, or larger than ``limit`` bytes.
+    """
+    with require_regular(path).open("rb") as handle:
+        content = handle.read(limit + 1)
+    if len(content) > limit:
+        raise ValueError(f"it is larger than {limit / 2**20:,.0f} MiB")
+    try:
+        return json.loads(content.decode("utf-8"))
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
 
 
 def finite(value: Any) -> Any:

@@ -249,9 +249,31 @@ def from_record(settings: type[T], record: Mapping[str, Any]) -> T:
     """
     from omegaconf import OmegaConf
 
+    refuse_interpolations(record)
     merged = OmegaConf.merge(OmegaConf.structured(schema(settings)), record)
     values: Any = OmegaConf.to_container(merged)
     return build(settings, values)
+
+
+def refuse_interpolations(values: Any, name: str = "") -> None:
+    """Refuse texts in which OmegaConf would put other values, as of the environment, in place of ``${...}``.
+
+    Raises
+    ------
+    ConfigError
+        Naming the setting.
+    """
+    if isinstance(values, Mapping):
+        for key, item in values.items():
+            refuse_interpolations(str(key), name)
+            refuse_interpolations(item, f"{name}.{key}" if name else str(key))
+    elif isinstance(values, list | tuple):
+        for item in values:
+            refuse_interpolations(item, name)
+    elif isinstance(values, str) and "${" in values:
+        raise ConfigError(
+            f"{name}={shown(values)}: nothing is put in place of '${{...}}': write the value itself"
+        )
 
 
 def _leaves(value: Any) -> tuple[list[str], list[float]]:

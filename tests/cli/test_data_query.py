@@ -55,6 +55,14 @@ def test_json_and_files_hold_every_row(filled: Path, tmp_path: Path) -> None:
     assert {row["total"] for row in shown["rows"]} == set(flat["total"].tolist())
 
 
+def test_no_cell_of_a_csv_file_is_a_formula(filled: Path, tmp_path: Path) -> None:
+    sql = "SELECT '=1+1'::ENUM('=1+1') AS \"=cmd\", '@x' AS y, -1.5 AS z"
+    result = wildtype("data", "query", sql, "-o", str(tmp_path / "o.csv"), "--store", str(filled))
+    assert result.returncode == 0, result.stderr
+    frame = pd.read_csv(tmp_path / "o.csv")
+    assert frame.to_dict("list") == {"'=cmd": ["'=1+1"], "y": ["'@x"], "z": [-1.5]}
+
+
 def test_the_store_in_the_cache_is_the_default(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("WILDTYPE_CACHE", str(tmp_path))
     assert_one_sentence(wildtype("data", "query", "SELECT 1"), str(tmp_path / "store.duckdb"), "no store")

@@ -302,3 +302,13 @@ def test_a_damaged_archive_gives_its_content_or_one_sentence(
         except SourceError as error:
             said = str(error)
         assert found == expected or (said and "\n" not in said)
+
+
+def test_a_member_that_states_an_absurd_size_is_refused_at_once(tmp_path: Path) -> None:
+    """Passing over 2^87 bytes would not end, though the file has none of them."""
+    info = tarfile.TarInfo("huge")
+    info.size = 2**87
+    path = tmp_path / "x.tar"
+    path.write_bytes(info.tobuf(tarfile.GNU_FORMAT) + bytes(1024))
+    with pytest.raises(SourceError, match="states more than"):
+        list_members(path)

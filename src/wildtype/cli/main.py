@@ -6,7 +6,7 @@ import os
 import sys
 import threading
 import traceback
-from typing import Annotated
+from typing import Annotated, NoReturn
 
 import typer
 
@@ -96,13 +96,26 @@ def main() -> None:
             traceback.print_exc()
         print(f"wildtype: {_sentence(error)}", file=sys.stderr)
         # Shells expect 128 + the number of the signal (SIGINT is 2).
-        sys.exit(130 if isinstance(error, KeyboardInterrupt) else 1)
+        _leave(130 if isinstance(error, KeyboardInterrupt) else 1)
     except SystemExit as end:
         if end.code == 130:  # Typer turns KeyboardInterrupt into this exit code
             print("wildtype: stopped", file=sys.stderr)
+            _leave(130)
         if end.code == 143:  # SIGTERM (15), as a batch system sends it at the end of the time limit
             print("wildtype: stopped by a signal of the system (SIGTERM)", file=sys.stderr)
         raise
+
+
+def _leave(code: int) -> NoReturn:
+    """Exit, without waiting for a call of the database that could not be stopped."""
+    if "duckdb" in sys.modules:
+        from wildtype.datasets.store.limits import QUERY_THREAD
+
+        if any(thread.name == QUERY_THREAD for thread in threading.enumerate()):
+            sys.stdout.flush()
+            sys.stderr.flush()
+            os._exit(code)
+    sys.exit(code)
 
 
 def _in_a_thread(error: threading.ExceptHookArgs) -> None:

@@ -36,6 +36,7 @@ from wildtype.mutants.grid import ScreenGrid
 from wildtype.mutants.table import read_table, save_table
 from wildtype.organism import GeneIndex, Organism
 from wildtype.organism.added_gene import AddedGene, with_added
+from wildtype.unpacking import read_arrays
 
 FORMAT = 5
 ADDED = "added_genes.json"
@@ -138,8 +139,7 @@ def read_dataset(folder: str | Path, organism: Organism) -> Dataset:
             )
         _verify(folder, record, remedy)
         table, _ = read_table(folder / "table.npz")
-        with np.load(folder / "singles.npz", allow_pickle=False) as stored:
-            singles = {key: stored[key] for key in stored.files}
+        singles = read_arrays(folder / "singles.npz")
         genes = GeneIndex.from_json(record["genes"])
         grid = _read_grid(folder, len(genes)) if "grid_sha256" in record else None
         # The organism may have been rebuilt since: genes move by name, never by position.
@@ -205,8 +205,7 @@ def _format(dataset: Dataset) -> int:
 
 
 def _read_grid(folder: Path, genes: int) -> ScreenGrid:
-    with np.load(folder / FILES["grid"], allow_pickle=False) as stored:
-        return ScreenGrid.from_arrays(genes, {name: stored[name] for name in stored.files})
+    return ScreenGrid.from_arrays(genes, read_arrays(folder / FILES["grid"]))
 
 
 def _verify(folder: Path, record: dict[str, Any], remedy: str) -> None:

@@ -5,7 +5,6 @@ Files of an older run may be missing; attributes that need them are then None, w
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -20,6 +19,7 @@ from wildtype.evaluation.predicted_rows import PredictedRows
 from wildtype.evaluation.training_record import LearningCurves, learning_curves
 from wildtype.experiments.closure import IMPLIED_TAU
 from wildtype.experiments.folder import ACROSS, DONE, EXPLANATION, EXTERNAL
+from wildtype.files import read_json
 from wildtype.models.registry import DEFAULT_MODEL
 from wildtype.organism import GeneIndex
 from wildtype.tables import facts_html
@@ -78,7 +78,7 @@ class Run:
     def _json(self, name: str) -> Any:
         path = self.path / name
         try:
-            return json.loads(path.read_text(encoding="utf-8"))
+            return read_json(path)
         except FileNotFoundError as error:
             raise CheckpointError(
                 f"{str(self.path)!r} holds no finished run ({name} is missing): check the path, or resume it"

@@ -22,7 +22,6 @@ again to load it. Nothing was released with formats 1 to 5; they are refused.
 
 from __future__ import annotations
 
-import json
 import zipfile
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
@@ -36,12 +35,14 @@ from omegaconf.errors import OmegaConfBaseException
 from safetensors import SafetensorError
 from safetensors.torch import load_file
 
-from wildtype.errors import CheckpointError, ConfigError, GeneSetError, reason_of
+from wildtype.errors import CheckpointError, ConfigError, GeneSetError, reason_of, shown
 from wildtype.evidence.other_screens import OtherScreen
 from wildtype.evidence.reference import ReferenceMeasurements
 from wildtype.files import (
     content_hash,
     first_not_finite,
+    read_json,
+    require_regular,
     sha256_of_file,
     write_json,
     write_tensors,
@@ -55,15 +56,17 @@ from wildtype.models.model_card import FILE as CARD
 from wildtype.models.model_card import model_card
 from wildtype.models.organism_tensors import from_tensors, to_tensors
 from wildtype.models.other_genes import OtherGenes
+from wildtype.models.parameter_budget import within
 from wildtype.models.registry import MODELS, settings_of_model
 from wildtype.models.trained import TrainedModel, fresh_model
 from wildtype.models.validation_rows import FILE as CALIBRATION
 from wildtype.models.validation_rows import ValidationRows
 from wildtype.mutants.grid import CrossSides, ScreenGrid
-from wildtype.mutants.table import read_table, save_table
+from wildtype.mutants.table import MutantTable, read_table, save_table
 from wildtype.organism import Coordinates, GeneIndex
 from wildtype.organism.features import FeatureScaling
 from wildtype.plugins import recorded, require_plugins
+from wildtype.unpacking import read_arrays
 
 FORMAT = 6
 BESIDE = ("part", "single_fitness", "single_fitness_sd", "essential")
@@ -74,6 +77,11 @@ SAMPLED = "sampled.npz"
 SCREENS = "screens.npz"
 OTHERS, OTHERS_SEEN, OTHERS_KNOWN = "others.json", "others.safetensors", "others.npz"
 """Of genes that are no tokens; the second only where the model can be asked about them."""
+HASHED = ("model.safetensors", "organism.safetensors", "known.npz", "genes.json", "scaling.json")
+"""Files whose sha256 every record holds."""
+HASHED_IF_THERE = (CALIBRATION, SAMPLED, SCREENS, OTHERS, OTHERS_SEEN, OTHERS_KNOWN)
+"""Those that it holds where the checkpoint has them."""
+MOST_MEMBERS = 1_000
 OWN_HASH = "sha256 of this record"
 """Key in ``config.json`` of the hash of its own content."""
 
@@ -145,11 +153,7 @@ class Checkpoint(TrainedModel):
                 "sha256": {
                     name: sha256_of_file(temporary / name)
                     for name in (
-                        "model.safetensors",
-                        "organism.safetensors",
-                        "known.npz",
-                        "genes.json",
-                        "scaling.json",
+                        *HASHED,
                         *([] if self.validation is None else [CALIBRATION]),
                         *([] if known.sampled is None else [SAMPLED]),
                         *([SCREENS] if known.screens else []),
@@ -179,9 +183,8 @@ def _write_others(others: OtherGenes, folder: Path) -> dict[str, Any]:
 
 def _read_others(folder: Path, record: Mapping[str, Any], tokens: int) -> OtherGenes:
     """Return the genes that are no tokens, from the files and the part of the record that were written."""
-    genes = GeneIndex.from_json(json.loads((folder / OTHERS).read_text(encoding="utf-8")))
-    with np.load(folder / OTHERS_KNOWN, allow_pickle=False) as file:
-        arrays = {name: file[name] for name in file.files}
+    genes = GeneIndex.from_json(read_json(folder / OTHERS))
+    arrays = read_arrays(folder / OTHERS_KNOWN)
     organism = None
     if "operators" in record:
         organism = from_tensors(load_file(folder / OTHERS_SEEN), record["operators"])
@@ -234,8 +237,8 @@ def load_checkpoint(path: str | Path) -> Checkpoint:
     folder = checkpoint_folder(path)
     remedy = "restore it from a copy, or train again"
     try:
-        record = json.loads((folder / "config.json").read_text(encoding="utf-8"))
-        version = json.loads((folder / "format_version").read_text(encoding="utf-8"))
+        record = read_json(folder / "config.json")
+        version = read_json(folder / "format_version")
         # The format comes first: files of another one may have other names, and their hashes prove nothing.
         if version != FORMAT or record["format_version"] != version:
             remedy = "train again" if version in range(FORMAT) else "update wildtype"
@@ -248,18 +251,21 @@ def load_checkpoint(path: str | Path) -> Checkpoint:
                 f"{str(folder / 'config.json')!r} is damaged (its sha256 differs): {remedy}"
             )
         # Before any file is parsed: a flipped bit is reported as damage, not as an error of some reader.
-        for name, expected in record["sha256"].items():
-            if sha256_of_file(folder / name) != expected:
+        for name, expected in _hashes(record).items():
+            if sha256_of_file(require_regular(folder / name)) != expected:
                 raise CheckpointError(f"{str(folder / name)!r} is damaged (its sha256 differs): {remedy}")
         # A plug-in with another sha256 may read the same weights and compute something else: it is refused
         # here.
         require_plugins(record["plugins"], f"checkpoint {str(folder)!r}", MODELS)
-        genes = GeneIndex.from_json(json.loads((folder / "genes.json").read_text(encoding="utf-8")))
-        scaling = json.loads((folder / "scaling.json").read_text(encoding="utf-8"))
-        metrics = json.loads((folder / "metrics.json").read_text(encoding="utf-8"))
+        genes = GeneIndex.from_json(read_json(folder / "genes.json"))
+        scaling = read_json(folder / "scaling.json")
+        metrics = read_json(folder / "metrics.json")
         table, beside = read_table(folder / "known.npz")
+        _require_in_range(table, len(genes), "known.npz")
         places, grid, sides = (_beginning(beside, start) for start in (PLACES, GRID, SIDES))
         sampled = read_table(folder / SAMPLED) if SAMPLED in record["sha256"] else None
+        if sampled is not None:
+            _require_in_range(sampled[0], len(genes), SAMPLED)
         known = ReferenceMeasurements(
             phenotypes=tuple(record["known_phenotypes"]),
             table=table,
@@ -275,9 +281,11 @@ def load_checkpoint(path: str | Path) -> Checkpoint:
             screens=_read_screens(folder / SCREENS, record.get("screens", [])),
         )
         organism = from_tensors(load_file(folder / "organism.safetensors"), record["operators"])
-        # Shapes of weights follow from settings and organism, so both are read before the weights.
-        model = _model(record, organism)
         weights = load_file(folder / "model.safetensors")
+        # Shapes of weights follow from settings and organism. A record that asks for more than there is would
+        # fill the memory before any comparison.
+        with within(len(weights), sum(x.numel() for x in weights.values())):
+            model = _model(record, organism)
         phenotypes = record["phenotypes"]
         mean = np.array([scaling[p["name"]]["mean"] for p in phenotypes], np.float64)
         sd = np.array([scaling[p["name"]]["sd"] for p in phenotypes], np.float64)
@@ -294,9 +302,13 @@ def load_checkpoint(path: str | Path) -> Checkpoint:
             f"checkpoint {str(folder)!r} is incomplete ({Path(error.filename).name} is missing): {remedy}"
         ) from error
     except (
-        KeyError,
+        LookupError,
         ValueError,
         TypeError,
+        AttributeError,
+        AssertionError,
+        ArithmeticError,
+        MemoryError,
         RuntimeError,
         EOFError,
         OSError,
@@ -327,6 +339,25 @@ def load_checkpoint(path: str | Path) -> Checkpoint:
     )
 
 
+def _require_in_range(table: MutantTable, genes: int, name: str) -> None:
+    """Refuse positions that no gene has: a prediction would end at them, or answer about another gene."""
+    if len(table.gene) and not (table.gene.min() >= 0 and table.gene.max() < genes):
+        raise ValueError(f"{name} names genes beyond the {genes:,} of the model")
+    if len(table) and table.condition.min() < 0:
+        raise ValueError(f"{name} names a condition below 0")
+
+
+def _hashes(record: Mapping[str, Any]) -> dict[str, str]:
+    """Return the sha256 of the files of a checkpoint; no other file is opened, whatever a record names."""
+    found = dict(record["sha256"])
+    unknown = sorted(set(found) - {*HASHED, *HASHED_IF_THERE})
+    if unknown:
+        raise ValueError(f"config.json names {shown(unknown[0])}, which is no file of a checkpoint")
+    if absent := [name for name in HASHED if name not in found]:
+        raise ValueError(f"config.json has no sha256 of {absent[0]}")
+    return found
+
+
 def _save_screens(path: Path, screens: Sequence[OtherScreen]) -> None:
     arrays = {
         f"{i}.{key}": value for i, screen in enumerate(screens) for key, value in screen.to_arrays().items()
@@ -338,8 +369,7 @@ def _save_screens(path: Path, screens: Sequence[OtherScreen]) -> None:
 def _read_screens(path: Path, names: Sequence[str]) -> tuple[OtherScreen, ...]:
     if not names:
         return ()
-    with np.load(path, allow_pickle=False) as stored:
-        arrays = {key: stored[key] for key in stored.files}
+    arrays = read_arrays(path)
     return tuple(OtherScreen.from_arrays(name, _beginning(arrays, f"{i}.")) for i, name in enumerate(names))
 
 
@@ -352,6 +382,8 @@ def _model(record: dict[str, Any], organism: OrganismTensors) -> Model:
     """Return the model that a record describes, with initial weights that loading replaces."""
     config = settings_of_model(record["model"], record["settings"])
     outputs, conditions, relations = record["phenotypes"], len(record["conditions"]), record["relations"]
+    if not 1 <= record["members"] <= MOST_MEMBERS:
+        raise ValueError(f"it states {shown(record['members'])} members")
     members = [
         fresh_model(config, organism, Output.of(outputs), conditions, relations)
         for _ in range(record["members"])

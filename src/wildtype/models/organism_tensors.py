@@ -23,7 +23,7 @@ import torch
 from scipy import sparse
 from torch import Tensor
 
-from wildtype.errors import ConfigError
+from wildtype.errors import ConfigError, ShapeError
 from wildtype.evidence.similarity import GeneSimilarity
 from wildtype.mutants.cell_graph import CellGraph
 from wildtype.nn.sparse import SparseOperator
@@ -215,6 +215,8 @@ def message_operator(graphs: GeneGraphs, relation: str) -> SparseOperator:
     return SparseOperator.from_edges(cols, rows, graphs[relation].n, name=relation)
 
 
+LARGEST = 1 << 24
+"""Rows or columns of an operator that is read."""
 SIMILARITY = "similarity/"
 NAMES = ("relations", "parts", "trait_names")
 ARRAYS = ("unit", "cuts", "indptr", "indices", "data", "scale", "traits")
@@ -249,6 +251,8 @@ def from_tensors(tensors: Mapping[str, Tensor], shapes: Mapping[str, tuple[int, 
         rows, cols = tensors[f"{name}/rows"].long(), tensors[f"{name}/cols"].long()
         values = tensors.get(f"{name}/values")
         shape = (int(shapes[name][0]), int(shapes[name][1]))
+        if max(shape) > LARGEST:  # index arrays of that length would fill the memory
+            raise ShapeError(f"operator {name!r} states the shape {shape}, at most {LARGEST:,} are read")
         return SparseOperator.from_edges(rows, cols, shape, values, name=name.partition("/")[2])
 
     names = list(shapes)

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wildtype.errors import ShapeError
+from wildtype.unpacking import read_arrays
 
 FILE = "calibration.npz"
 COLUMNS = ("predicted", "sd", "unit")
@@ -61,5 +62,5 @@ class ValidationRows:
         Raises ``OSError``, ``ValueError``, ``KeyError`` or ``zipfile.BadZipFile`` when the file is damaged.
         """
         # A pickle could run code from a checkpoint that somebody else made.
-        with np.load(folder / FILE, allow_pickle=False) as stored:
-            return cls(**{name: stored[name] for name in COLUMNS})
+        stored = read_arrays(folder / FILE)
+        return cls(**{name: stored[name] for name in COLUMNS})

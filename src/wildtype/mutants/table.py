@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from wildtype.errors import ConfigError, GeneSetError, ShapeError, did_you_mean
 from wildtype.files import writing
 from wildtype.mutants.ragged import Ragged, offsets_of, ragged_ranks
+from wildtype.unpacking import read_arrays
 
 COLUMNS = ("gene", "offsets", "kind", "condition", "phenotype", "value", "sd")
 OPTIONAL = ("dose", "p", "profile", "profiles", "weight")
@@ -345,7 +346,7 @@ def read_table(path: str | Path) -> tuple[MutantTable, dict[str, NDArray[Any]]]:
 
     Raises ``OSError``, ``ValueError``, ``KeyError`` or ``zipfile.BadZipFile`` when the file is damaged.
     """
-    with np.load(path, allow_pickle=False) as stored:
-        arrays = {name: stored[name] for name in stored.files}
+    arrays: dict[str, NDArray[Any]] = read_arrays(Path(path))
     columns = {name: arrays.pop(name) for name in COLUMNS}
-    return MutantTable(**columns, **{name: arrays.pop(name, None) for name in OPTIONAL}), arrays
+    optional: dict[str, Any] = {name: arrays.pop(name, None) for name in OPTIONAL}
+    return MutantTable(**columns, **optional), arrays

@@ -23,6 +23,7 @@ from wildtype.files import sha256_of_file
 from wildtype.organism.components import spread
 from wildtype.organism.features import FeatureBlock
 from wildtype.organism.genes import GeneIndex
+from wildtype.unpacking import read_arrays
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -227,8 +228,7 @@ def _read_var(path: Path) -> pd.DataFrame:
 
 
 def _read_npz(path: Path) -> tuple[list[str], NDArray[np.float64], tuple[str, ...]]:
-    with np.load(path, allow_pickle=False) as stored:
-        arrays = [stored[key] for key in stored.files]
+    arrays = list(read_arrays(path).values())
     names = [x for x in arrays if x.ndim == 1 and x.dtype.kind in "US"]
     numbers = [x for x in arrays if x.ndim == 2 and x.dtype.kind in "fiu"]
     if len(names) != 1 or len(numbers) != 1 or len(names[0]) != len(numbers[0]):

@@ -20,6 +20,7 @@ from wildtype.organism.metabolism import Metabolism
 from wildtype.organism.organism import Organism
 from wildtype.organism.relations import Appended, GeneGraphs, Relation
 from wildtype.organism.units import Units
+from wildtype.unpacking import read_arrays
 
 FORMAT = 2
 
@@ -100,8 +101,7 @@ def read_organism(folder: str | Path) -> Organism:
             raise DatasetError(f"{folder} has format {record['format_version']}, expected {FORMAT}: {remedy}")
         if sha256_of_file(folder / "arrays.npz") != record["arrays_sha256"]:
             raise DatasetError(f"{folder / 'arrays.npz'} does not match its recorded sha256: {remedy}")
-        with np.load(folder / "arrays.npz", allow_pickle=False) as stored:
-            arrays = {key: stored[key] for key in stored.files}
+        arrays = read_arrays(folder / "arrays.npz")
         genes = GeneIndex.from_json(record["genes"])
         n = len(genes)
         graphs = GeneGraphs(

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, Literal, cast
 
-from wildtype.errors import OutputError, SourceError, WildtypeError, reason_of
+from wildtype.errors import OutputError, SourceError, WildtypeError, reason_of, shown
 from wildtype.files import writing, writing_folder
 from wildtype.sources.text import GZIP_MAGIC
 
@@ -210,6 +210,12 @@ class _Archive:
             with tarfile.open(fileobj=counted, mode="r|", bufsize=CHUNK) as archive:
                 for info in archive:
                     name, refused = _inner(info.name)
+                    # Tarfile would count through a stated size, however short the file is.
+                    if info.size > self.limits.total:
+                        raise SourceError(
+                            f"{self.path} states more than {_size(self.limits.total)} for {shown(name)}: "
+                            f"{REMEDY}"
+                        )
                     if info.islnk() or info.issym():
                         refused = "a link"
                     # A sparse file unpacks to holes of any size without any byte being read.

@@ -10,6 +10,7 @@ from __future__ import annotations
 import csv
 import io
 import zlib
+from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -238,7 +239,7 @@ def _check_header(path: Path, line: int, found: list[str], expected: Header) -> 
             f"{path}, line {line}: received the header {shown(', '.join(found))}, expected "
             f"{', '.join(fixed)}{' and further columns' if open_end else ''}; {REMEDY}"
         )
-    twice = sorted({name for name in found if name and found.count(name) > 1}) if len(found) < 1000 else []
+    twice = sorted(name for name, count in Counter(found).items() if name and count > 1)
     if twice:
         raise SourceError(
             f"{path}, line {line}: received the column {shown(twice[0])} twice, expected once; {REMEDY}"

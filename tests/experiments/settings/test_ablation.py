@@ -83,7 +83,7 @@ def test_a_level_that_changes_nothing_is_not_run(tmp_path: Path) -> None:
         ("factors: {a: {../b: []}}", "'../b' cannot name a directory"),
         ("factors: {base: {b: []}}", "'base' cannot name a directory"),
         ("factors: {a: {b: model.layers=2}}", "received 'model.layers=2'; write a list of overrides"),
-        ("factors: {a: {b: [], b: []}}", "'b' is repeated"),
+        ("factors: {a: {b: [], b: []}}", "'b' is given twice"),
         ("factors: {a: [model.layers=2]}", "factor 'a': write name: value"),
         ("factors: {}", "factors: write name: value"),
         ("factor: {a: {b: []}}", "must have the parts base, splits, factors"),

@@ -198,3 +198,22 @@ def test_a_word_changes_no_settings_but_its_own() -> None:
     changed = compose(["data=ecoli-core-growth", "baselines=[mean]", "model.prior.heads.physical.layer=1"])
     assert changed.baselines == ["mean"]
     assert compose(["data=ecoli-core-growth"]) == before
+
+
+@pytest.mark.parametrize(
+    "override",
+    [
+        "seed=${oc.env:HOME}",
+        "run.folder=${oc.env:HOME}",
+        "run.folder='a${oc.env:HOME}'",
+        "baselines=[mean,'${oc.env:HOME}']",
+        "model.layers=${seed}",
+        "training.learning_rate=${oc.decode:1}",
+        "data=${oc.env:HOME}",
+    ],
+)
+def test_nothing_is_put_in_place_of_an_interpolation(override: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", "secret")
+    with pytest.raises(ConfigError, match=r"\$\{") as caught:
+        compose([override])
+    assert "secret" not in str(caught.value)

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from wildtype.cli.output import Json, console, notes, print_json
+
+if TYPE_CHECKING:
+    from wildtype.datasets.store.limits import Limits
 
 SHOWN = 40
 """Rows printed by default."""
@@ -35,11 +38,19 @@ def query(
         list[str] | None,
         typer.Option(help="With --dataset, as in alleles=apart or neutral=YDL227C; may be repeated."),
     ] = None,
+    memory: Annotated[int, typer.Option(min=50, help="Memory the query may use, MiB.")] = 1_500,
+    scratch: Annotated[
+        int, typer.Option(min=1, help="Scratch files beside the store that it may use, MiB.")
+    ] = 10_000,
+    seconds: Annotated[float, typer.Option(min=0.1, help="Time it may take, s.")] = 600.0,
     json: Json = False,
 ) -> None:
     """Run one read-only SQL query on the view measurements (DESCRIBE measurements lists its columns)."""
+    from wildtype.datasets.store.limits import Limits
+
+    limits = Limits(memory, scratch, seconds)
     if dataset:
-        _make_dataset(dataset, sql, store, organism, policy or [], json)
+        _make_dataset(dataset, sql, store, limits, organism, policy or [], json)
         return
     from wildtype.datasets.store import Store, store_path
     from wildtype.datasets.store.results import check_output, first_rows, write_result
@@ -47,7 +58,10 @@ def query(
     if output is not None:
         check_output(output)
     shown = (None if json else SHOWN) if limit is None else limit or None
-    with Store.open(store or store_path(), read_only=True) as opened, opened.query(sql) as batches:
+    with (
+        Store.open(store or store_path(), read_only=True, limits=limits) as opened,
+        opened.query(sql) as batches,
+    ):
         names = batches.schema.names
         if output is not None:
             total = write_result(batches, output)
@@ -65,7 +79,7 @@ def query(
 
 
 def _make_dataset(
-    name: str, sql: str, store: Path | None, organism: str, settings: list[str], json: bool
+    name: str, sql: str, store: Path | None, limits: Limits, organism: str, settings: list[str], json: bool
 ) -> None:
     from wildtype.datasets.stages.policies import Policies
     from wildtype.datasets.store import Store, store_path
@@ -78,7 +92,7 @@ def _make_dataset(
         if "=" not in setting:
             raise ConfigError(f"{setting!r} is not a policy: write name=setting, as in alleles=apart")
     policies = Policies.parse(dict(setting.split("=", 1) for setting in settings))
-    with Store.open(store or store_path(), read_only=True) as opened:
+    with Store.open(store or store_path(), read_only=True, limits=limits) as opened:
         made, known = dataset_from_query(name, sql, opened, load_organism(organism), policies)
     if json:
         print_json({"from_cache": known} | made.card())

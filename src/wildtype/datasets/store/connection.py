@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from wildtype.datasets.store.limits import Bounded, Limits
 from wildtype.errors import DatasetError, OutputError
 
 if TYPE_CHECKING:
@@ -27,14 +28,15 @@ LOCKED_DOWN: dict[str, str | bool | int | float | list[str]] = {
     "autoload_known_extensions": "false",
     "allow_community_extensions": "false",
     "lock_configuration": "true",
-    "memory_limit": "1500MB",  # what is more goes to a file beside the store, and is removed
 }
 """Settings of every connection, which no SQL can change back."""
 REMEDY = "restore it from a copy, or remove it and ingest again"
 
 
-def connect(path: Path, *, read_only: bool) -> DuckDBPyConnection:
-    """Return a connection to the DuckDB file at `path`.
+def connect(
+    path: Path, *, read_only: bool, limits: Limits | None = None, scratch: Path | None = None
+) -> DuckDBPyConnection:
+    """Return a connection to the DuckDB file at `path`; without a folder for scratch files it writes none.
 
     Raises
     ------
@@ -43,8 +45,22 @@ def connect(path: Path, *, read_only: bool) -> DuckDBPyConnection:
     """
     import duckdb
 
+    limits = limits or Limits()
+    bounds: dict[str, str | bool | int | float | list[str]] = {
+        "memory_limit": f"{limits.memory_mib}MiB",
+        "max_temp_directory_size": f"{limits.scratch_mib}MiB",
+        "temp_directory": "" if scratch is None else str(scratch),
+    }
     with plainly(path):
-        return duckdb.connect(str(path), read_only=read_only, config=LOCKED_DOWN)
+        return duckdb.connect(str(path), read_only=read_only, config=LOCKED_DOWN | bounds)
+
+
+def close(connection: DuckDBPyConnection) -> None:
+    """Close a connection, unless a call that was abandoned still uses it: that one ends with the process."""
+    import duckdb
+
+    with contextlib.suppress(duckdb.ResourceInUseException):
+        connection.close()
 
 
 def query_rows(connection: DuckDBPyConnection, sql: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
@@ -87,16 +103,25 @@ def plainly(path: Path) -> Iterator[None]:
         yield
     except duckdb.InterruptException:
         raise KeyboardInterrupt from None
+    except RuntimeError as error:
+        if "Query interrupted" in str(error):  # what DuckDB makes of Ctrl-C
+            raise KeyboardInterrupt from None
+        raise
     except duckdb.OutOfMemoryException as error:
-        raise DatasetError(
-            f"the query on the store {path} needs more memory than there is: ask for fewer rows at once"
-        ) from error
+        raise _too_large(path) from error
     except duckdb.ConnectionException as error:
         raise DatasetError(
             f"the store {path} is already open in this program in another way: close that first"
         ) from error
     except duckdb.Error as error:
         raise _explain(str(error), path) from error
+
+
+def _too_large(path: Path) -> DatasetError:
+    return DatasetError(
+        f"the query on the store {path} needs more memory or scratch space than it may use: ask for fewer "
+        "rows at once, or allow more (--memory, --scratch)"
+    )
 
 
 def _explain(message: str, path: Path) -> DatasetError | OutputError:
@@ -125,8 +150,12 @@ BATCH = 100_000
 
 
 @contextlib.contextmanager
-def _relation(connection: DuckDBPyConnection, sql: str, path: Path) -> Iterator[DuckDBPyRelation]:
+def _relation(
+    connection: DuckDBPyConnection, sql: str, path: Path, seconds: float
+) -> Iterator[tuple[DuckDBPyRelation, Bounded]]:
     """Give the result of a user's SQL, on a separate connection whose transaction is read-only.
+
+    It is to be read by the bounded calls that come with it.
 
     Statements that only look like reading (``WITH x AS (DELETE …) SELECT …``) fail in such a transaction.
     """
@@ -135,6 +164,7 @@ def _relation(connection: DuckDBPyConnection, sql: str, path: Path) -> Iterator[
 
     with plainly(path):
         cursor = connection.cursor()
+    bounded = Bounded(cursor, seconds, path)
     try:
         try:
             statements = cursor.extract_statements(sql)
@@ -143,7 +173,7 @@ def _relation(connection: DuckDBPyConnection, sql: str, path: Path) -> Iterator[
                 raise DatasetError(f"received SQL with {what}, expected one SELECT: a query only reads")
             # The statement type alone does not protect: a SELECT may hold a DELETE in a WITH clause.
             cursor.execute("BEGIN TRANSACTION READ ONLY")
-            yield cursor.sql(statements[0])
+            yield bounded(lambda: cursor.sql(statements[0])), bounded
         except duckdb.PermissionException as error:
             raise DatasetError(
                 f"the SQL may read the tables of the store and nothing else: {first_line(str(error))}"
@@ -162,23 +192,43 @@ def _relation(connection: DuckDBPyConnection, sql: str, path: Path) -> Iterator[
             with plainly(path):
                 raise
     finally:
-        cursor.close()
+        if not bounded.abandoned:  # else closing would wait for the call that does not end
+            cursor.close()
 
 
 @contextlib.contextmanager
-def read_batches(connection: DuckDBPyConnection, sql: str, path: Path) -> Iterator[pa.RecordBatchReader]:
+def read_batches(
+    connection: DuckDBPyConnection, sql: str, path: Path, seconds: float
+) -> Iterator[pa.RecordBatchReader]:
     """Give the rows of a user's SQL, batch by batch; read them inside the block.
 
     Raises
     ------
     DatasetError
-        If the SQL is not one statement that reads, is wrong, or reaches out of the store.
+        If the SQL is not one statement that reads, is wrong, reaches out of the store, or takes too long.
     """
-    with _relation(connection, sql, path) as relation, relation.to_arrow_reader(BATCH) as reader:
-        yield reader
+    import pyarrow as pa
+
+    def batches(reader: pa.RecordBatchReader, bounded: Bounded) -> Iterator[pa.RecordBatch]:
+        while True:
+            try:
+                batch = bounded(lambda: next(reader, None))
+            except OSError as error:  # an error of DuckDB while it computes the batch
+                if "Out of Memory" in str(error):
+                    raise _too_large(path) from error
+                raise DatasetError(f"the SQL cannot be answered: {first_line(str(error))}") from error
+            if batch is None:
+                return
+            yield batch
+
+    with _relation(connection, sql, path, seconds) as (relation, bounded):
+        reader = bounded(lambda: relation.to_arrow_reader(BATCH))
+        yield pa.RecordBatchReader.from_batches(reader.schema, batches(reader, bounded))
 
 
-def measurement_ids(connection: DuckDBPyConnection, sql: str, path: Path) -> NDArray[np.int64]:
+def measurement_ids(
+    connection: DuckDBPyConnection, sql: str, path: Path, seconds: float
+) -> NDArray[np.int64]:
     """Return the ids of measurements that a user's SQL names, ascending, each once.
 
     Raises
@@ -186,7 +236,7 @@ def measurement_ids(connection: DuckDBPyConnection, sql: str, path: Path) -> NDA
     DatasetError
         As `read_batches`; and if the result has no column ``id`` of measurements.
     """
-    with _relation(connection, sql, path) as relation:
+    with _relation(connection, sql, path, seconds) as (relation, bounded):
         columns = dict(zip(relation.columns, relation.types, strict=True))
         if str(columns.get("id")) != "BIGINT":
             given = ", ".join(f"{name} {kind}" for name, kind in columns.items())
@@ -194,7 +244,7 @@ def measurement_ids(connection: DuckDBPyConnection, sql: str, path: Path) -> NDA
                 f"the SQL gives the columns {given}: for measurements it must give the column id of the "
                 "view measurements, as in SELECT id FROM measurements WHERE phenotype = 'epsilon'"
             )
-        ids = relation.select("id").to_arrow_table()["id"]
+        ids = bounded(lambda: relation.select("id").to_arrow_table()["id"])
     if ids.null_count:
         raise DatasetError("the SQL gives an id that is NULL: leave such rows out with WHERE id IS NOT NULL")
     return np.unique(ids.to_numpy())

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from wildtype.errors import OutputError
 from wildtype.files import writing
-from wildtype.tables import FORMULA
+from wildtype.tables import FORMULA, harmless
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -16,14 +16,27 @@ if TYPE_CHECKING:
 SEPARATOR = ";"
 """Between the entries of a list in a CSV field."""
 SUFFIXES = (".csv", ".parquet")
+MOST_SHOWN = 1_000_000
+"""Rows that are held in memory to be shown."""
 
 
 def first_rows(batches: pa.RecordBatchReader, limit: int | None) -> tuple[list[dict[str, Any]], int]:
-    """Return the first `limit` rows (None: all) as plain values by column, and how many rows there are."""
+    """Return the first `limit` rows (None: all) as plain values by column, and how many rows there are.
+
+    Raises
+    ------
+    OutputError
+        If more rows are to be shown than memory is meant for.
+    """
     rows: list[dict[str, Any]] = []
     total = 0
     for batch in batches:
         room = batch.num_rows if limit is None else max(0, limit - total)
+        if len(rows) + min(room, batch.num_rows) > MOST_SHOWN:
+            raise OutputError(
+                f"the result has more than {MOST_SHOWN:,} rows to show: write them to a file with -o, or "
+                "show fewer with --limit"
+            )
         rows += [{name: _plain(value) for name, value in row.items()} for row in batch[:room].to_pylist()]
         total += batch.num_rows
     return rows, total
@@ -68,7 +81,7 @@ def write_result(batches: pa.RecordBatchReader, output: Path) -> int:
                     writer.write_batch(batch)
                     total += batch.num_rows
             return total
-        schema = pa.schema([(field.name, _flat_type(field)) for field in batches.schema])
+        schema = pa.schema([(harmless(field.name), _flat_type(field)) for field in batches.schema])
         with csv.CSVWriter(path, schema) as writer:
             for batch in batches:
                 columns = [_joined(column) for column in batch.columns]
@@ -81,6 +94,8 @@ def _flat_type(field: pa.Field) -> pa.DataType:
     import pyarrow as pa
 
     kind = field.type
+    if pa.types.is_dictionary(kind):  # an ENUM
+        return kind.value_type
     if pa.types.is_list(kind) and not pa.types.is_nested(kind.value_type):
         return pa.string()
     if pa.types.is_nested(kind):
@@ -92,6 +107,8 @@ def _joined(column: pa.Array) -> pa.Array:
     import pyarrow as pa
     import pyarrow.compute as pc
 
+    if pa.types.is_dictionary(column.type):
+        column = column.dictionary_decode()
     if pa.types.is_list(column.type):
         entries = pc.fill_null(pc.cast(column.values, pa.string()), "")
         lists = pa.ListArray.from_arrays(column.offsets, entries, mask=column.is_null())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
@@ -15,7 +15,15 @@ from wildtype.datasets.measurements import Measurements, parts_of
 from wildtype.datasets.reading import ReadReport
 from wildtype.datasets.records import Study
 from wildtype.datasets.store import canonical, ingest, schema, selection
-from wildtype.datasets.store.connection import connect, measurement_ids, plainly, query_rows, read_batches
+from wildtype.datasets.store.connection import (
+    close,
+    connect,
+    measurement_ids,
+    plainly,
+    query_rows,
+    read_batches,
+)
+from wildtype.datasets.store.limits import Limits, scratch_of
 from wildtype.datasets.store.query import Query
 from wildtype.errors import DatasetError
 from wildtype.files import cache_dir, writing
@@ -72,10 +80,14 @@ class Store:
     is kept beside the file (``.wal``) and is part of it.
     """
 
-    def __init__(self, path: Path, connection: DuckDBPyConnection, read_only: bool) -> None:
+    def __init__(
+        self, path: Path, connection: DuckDBPyConnection, read_only: bool, limits: Limits, closing: ExitStack
+    ) -> None:
         self.path = path
         self.read_only = read_only
+        self._limits = limits
         self._connection = connection
+        self._closing = closing
 
     @classmethod
     def create(cls, path: str | Path) -> Self:
@@ -99,8 +111,8 @@ class Store:
         return cls.open(path)
 
     @classmethod
-    def open(cls, path: str | Path, *, read_only: bool = False) -> Self:
-        """Open the store at `path`.
+    def open(cls, path: str | Path, *, read_only: bool = False, limits: Limits | None = None) -> Self:
+        """Open the store at `path`; what its queries may use is bounded, by default as `Limits` says.
 
         Raises
         ------
@@ -110,19 +122,19 @@ class Store:
         path = Path(path)
         if not path.is_file():
             raise DatasetError(f"there is no store at {path}: create one by ingesting a study")
-        connection = connect(path, read_only=read_only)
-        try:
+        limits = limits or Limits()
+        with ExitStack() as stack:
+            scratch = stack.enter_context(scratch_of(path))
+            connection = connect(path, read_only=read_only, limits=limits, scratch=scratch)
+            stack.callback(close, connection)
             with plainly(path):
                 schema.check_version(connection, str(path))
-        except BaseException:
-            connection.close()
-            raise
-        return cls(path, connection, read_only)
+            return cls(path, connection, read_only, limits, stack.pop_all())
 
     def close(self) -> None:
         """Write everything to the one file and let other processes have it."""
         with plainly(self.path):
-            self._connection.close()
+            self._closing.close()
 
     def __enter__(self) -> Self:
         return self
@@ -226,9 +238,9 @@ class Store:
         Raises
         ------
         DatasetError
-            If the SQL is not one statement that reads, is wrong, or reaches out of the store.
+            If the SQL is not one statement that reads, is wrong, reaches out of the store, or takes too long.
         """
-        return read_batches(self._connection, sql, self.path)
+        return read_batches(self._connection, sql, self.path, self._limits.seconds)
 
     def select(self, query: Query | str | None = None) -> Measurements:
         """Return measurements in the canonical order, whatever the order in which they came in.
@@ -270,4 +282,4 @@ class Store:
         if query is None:
             return None
         sql = query.sql if isinstance(query, Query) else query
-        return measurement_ids(self._connection, sql, self.path)
+        return measurement_ids(self._connection, sql, self.path, self._limits.seconds)

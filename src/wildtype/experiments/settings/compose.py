@@ -26,7 +26,7 @@ from wildtype.errors import ConfigError, did_you_mean, reason_of, shown
 from wildtype.experiments.settings.schema import TrainConfig
 from wildtype.experiments.settings.stored import RUN, model_settings, read_settings
 from wildtype.models.registry import MODELS, config_class
-from wildtype.settings import build, check_settings, declared, schema
+from wildtype.settings import build, check_settings, declared, refuse_interpolations, schema
 from wildtype.sources.catalogue import DATASETS, is_built
 
 SETTINGS = Path(__file__).parents[1] / "presets"
@@ -137,6 +137,8 @@ def _names_of(groups: tuple[str, ...], models: tuple[type, ...]) -> tuple[list[s
 
 def _compose(overrides: Sequence[str], entries: Sequence[str]) -> TrainConfig:
     """Return the settings that Hydra composes of checked overrides, with further entries of maps."""
+    for name, _, value in (text.partition("=") for text in (*overrides, *entries)):
+        refuse_interpolations(value, name)
     groups = tuple(text for text in overrides if text.partition("=")[0] in GROUPS)
     own = [text for text in overrides if text not in groups]
     try:
@@ -147,6 +149,7 @@ def _compose(overrides: Sequence[str], entries: Sequence[str]) -> TrainConfig:
         if entries:
             composed = OmegaConf.merge(composed, OmegaConf.from_dotlist(list(entries)))
         values: Any = OmegaConf.to_container(composed, throw_on_missing=True)
+        refuse_interpolations(values)  # of a preset
     except ConfigError:  # a sentence already, and a ValueError
         raise
     except (HydraException, OmegaConfBaseException, ValueError) as error:  # a number of 5,000 digits

@@ -20,6 +20,7 @@ from wildtype.errors import ConfigError, did_you_mean, reason_of, shown
 from wildtype.experiments.settings.compose import SETTINGS, compose, known
 from wildtype.experiments.settings.schema import TrainConfig
 from wildtype.models.registry import check
+from wildtype.yaml_files import read_yaml
 
 SET_RUN_BY_RUN = (
     "seed",
@@ -94,27 +95,15 @@ def read_plan(what: str, kind: str, parts: Sequence[str], *, needed: str) -> tup
             raise ConfigError(f"there is no {kind} {what!r}; {hint}")
         path = SETTINGS / kind / f"{what}.yaml"
     try:
-        found: Any = _Once(path.read_text(encoding="utf-8")).get_single_data()
+        found: Any = read_yaml(path, keys_as_written=True)
     except FileNotFoundError:
         raise ConfigError(f"there is no file {what!r}: check the path") from None
-    except (yaml.YAMLError, ValueError, RecursionError) as error:  # a number of 5,000 digits is a ValueError
+    except (yaml.YAMLError, ValueError) as error:  # a number of 5,000 digits is a ValueError
         raise ConfigError(f"{what!r} is not YAML ({reason_of(error)}): mend it") from error
     where = f"{kind} {what!r}"
     if not isinstance(found, dict) or set(found) - set(parts) or needed not in found:
         raise ConfigError(f"{where} must have the parts {', '.join(parts)}; received {shown(found)}")
     return path.stem, where, found
-
-
-class _Once(yaml.SafeLoader):
-    """A safe loader that refuses repeated keys, and takes every key as it is written: no ``on`` as True."""
-
-    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
-        keys = [key.value for key, _ in node.value]
-        for key in keys:
-            if not isinstance(key, str) or keys.count(key) > 1:
-                raise yaml.constructor.ConstructorError(problem=f"{key!r} is repeated or is no name")
-        values = [self.construct_object(value, deep=True) for _, value in node.value]
-        return dict(zip(keys, values, strict=True))
 
 
 def overrides_of(given: Any, place: str) -> Overrides:

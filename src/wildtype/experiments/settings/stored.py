@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +9,7 @@ from omegaconf.errors import OmegaConfBaseException
 
 from wildtype.errors import CheckpointError, ConfigError, reason_of
 from wildtype.experiments.settings.schema import TrainConfig
+from wildtype.files import read_json
 from wildtype.models.registry import MODELS, settings_of_model
 from wildtype.plugins import require_plugins
 from wildtype.settings import from_record
@@ -29,13 +29,18 @@ def read_record(path: Path) -> dict[str, Any]:
     from wildtype.models.baselines import BASELINES
 
     try:
-        record: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        record: dict[str, Any] = read_json(path)
         plugins = record["plugins"]
     except FileNotFoundError as error:
         raise CheckpointError(f"there is no run in {str(path.parent)!r}: check the path") from error
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise _unknown(path, error) from error
-    require_plugins(plugins, f"run {str(path.parent)!r}", MODELS, BASELINES)
+    try:
+        require_plugins(plugins, f"run {str(path.parent)!r}", MODELS, BASELINES)
+    except (LookupError, TypeError, ValueError, AttributeError) as error:
+        if isinstance(error, CheckpointError):
+            raise
+        raise _unknown(path, error) from error
     return record
 
 
@@ -76,7 +81,7 @@ def model_settings(start: Path) -> Any:
     rooms = (start / "checkpoint", start)
     path = next((room / CONFIG for room in rooms if (room / CONFIG).is_file()), start / CONFIG)
     try:
-        record: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        record: dict[str, Any] = read_json(path)
         require_plugins(record["plugins"], f"checkpoint {str(path.parent)!r}", MODELS)
         return settings_of_model(record["model"], record["settings"])
     except FileNotFoundError as error:

@@ -31,6 +31,7 @@ from wildtype.inference.core import PredictionCore, Source
 from wildtype.inference.screening.constraints import Constraints
 from wildtype.inference.screening.designs import Design, Mutants
 from wildtype.plugins import load_plugins, plugin_paths
+from wildtype.unpacking import read_arrays
 
 DIRECTIONS = ("low", "high")
 PIECE = 1 << 16
@@ -376,8 +377,8 @@ def _save(path: Path, mark: str, found: ScreenResult, about: Mapping[str, Any] |
 
 def read_record(path: Path, remedy: str) -> dict[str, Any]:
     """Return what a state says of itself; raises ``ConfigError`` with a remedy if it is damaged."""
-    with _reading(path, remedy), np.load(path, allow_pickle=False) as stored:
-        record: dict[str, Any] = json.loads(str(stored["record"]))
+    with _reading(path, remedy):
+        record: dict[str, Any] = json.loads(str(read_arrays(path)["record"]))
         if not isinstance(record["screen"], str) or not isinstance(record["done"], int):
             raise ValueError("its record is incomplete")
     return record
@@ -405,7 +406,8 @@ def read_state(path: Path, mark: str, screen: Screen, remedy: str) -> ScreenResu
     record = read_record(path, remedy)
     if record["screen"] != mark:
         raise ConfigError(f"the state is of another screen or another model: {remedy}")
-    with _reading(path, remedy), np.load(path, allow_pickle=False) as stored:
+    with _reading(path, remedy):
+        stored = read_arrays(path)
         found = ScreenResult(screen.lists(), record["asked"], record["left_out"], record["done"])
         for i, best in enumerate(found.best):
             best.add(stored[f"value{i}"].astype(np.float64), stored[f"number{i}"].astype(np.int64))

@@ -408,12 +408,11 @@ def read_description(path: str | Path) -> Description:
     """
     import yaml
 
+    from wildtype.yaml_files import read_yaml
+
     try:
-        text = Path(path).read_text(encoding="utf-8")
-        root = yaml.compose(text, Loader=yaml.SafeLoader)
-        _refuse_twice(root, str(path))
-        plain = yaml.safe_load(text)
-    except (OSError, UnicodeDecodeError, yaml.YAMLError, RecursionError) as error:
+        plain = read_yaml(path)
+    except (OSError, ValueError, yaml.YAMLError) as error:
         raise ConfigError(
             f"{str(path)!r} cannot be read as the description of an organism ({reason_of(error)}): see "
             f"`wildtype organism template`"
@@ -445,22 +444,6 @@ def built_in(organism: str, *, name: str = "", string: str = "") -> Description:
     plain = yaml.safe_load(text_of_built_in(organism))
     plain["publishers"] |= {"string": string} if string else {}
     return from_plain(plain | ({"name": name} if name else {}), f"{organism}/{YAML}")
-
-
-def _refuse_twice(node: Any, path: str) -> None:
-    """Refuse a key that a mapping has twice, of which YAML would keep the last in silence."""
-    import yaml
-
-    if isinstance(node, yaml.MappingNode):
-        keys: set[str] = set()
-        for key, value in node.value:
-            if isinstance(key.value, str) and (key.value in keys or keys.add(key.value)):  # type: ignore[func-returns-value]
-                line = key.start_mark.line + 1
-                raise ConfigError(f"{path}, line {line}: the key {key.value!r} is given twice; keep one")
-            _refuse_twice(value, path)
-    elif isinstance(node, yaml.SequenceNode):
-        for item in node.value:
-            _refuse_twice(item, path)
 
 
 def to_plain(description: Description) -> dict[str, Any]:

@@ -5,8 +5,6 @@ from __future__ import annotations
 import zipfile
 from pathlib import Path
 
-import numpy as np
-
 from wildtype.errors import SourceError, reason_of
 from wildtype.organism import GeneIndex, Metabolism
 from wildtype.organism.metabolic_features import metabolic_features
@@ -17,6 +15,7 @@ from wildtype.sources.user_organisms.description import MetabolismPart
 from wildtype.sources.user_organisms.gene_sets import lost_names
 from wildtype.sources.user_organisms.problems import Problems
 from wildtype.sources.user_organisms.reading import FileCard, Read, locate, no_gene_known
+from wildtype.unpacking import read_arrays
 
 ARRAYS = ".npz"
 """Suffix of the models that `wildtype organism export` writes: arrays, without loss."""
@@ -69,8 +68,7 @@ def _read(part: MetabolismPart, path: Path, genes: GeneIndex) -> Read:
 
 def _arrays(path: Path) -> Metabolism:
     try:
-        with np.load(path, allow_pickle=False) as stored:
-            return Metabolism.from_arrays({key: stored[key] for key in stored.files})
+        return Metabolism.from_arrays(read_arrays(path))
     except (ValueError, KeyError, OSError, EOFError, zipfile.BadZipFile) as error:
         raise SourceError(
             f"cannot be read as the arrays of a model ({reason_of(error)}): export it again"

@@ -165,9 +165,11 @@ def read_layout(path: str | Path) -> Layout:
     """
     import yaml
 
+    from wildtype.yaml_files import read_yaml
+
     try:
-        plain = yaml.safe_load(Path(path).read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        plain = read_yaml(path)
+    except (OSError, ValueError, yaml.YAMLError) as error:
         raise ConfigError(f"{str(path)!r} cannot be read as a mapping ({reason_of(error)})") from error
     if not isinstance(plain, dict):
         raise ConfigError(f"{str(path)!r} is no mapping of names to values: write it with --save-mapping")

@@ -1,0 +1,144 @@
+"""Checkpoints changed on purpose, with hashes that match: a sentence, at once, from few bytes of memory."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from wildtype.errors import CheckpointError, ConfigError, ShapeError
+from wildtype.files import content_hash, sha256_of_file
+from wildtype.models.checkpoint import HASHED, HASHED_IF_THERE, OWN_HASH, load_checkpoint
+from wildtype.models.organism_tensors import from_tensors
+from wildtype.models.parameter_budget import within
+
+
+@pytest.fixture
+def copy(tiny_run: Path, tmp_path: Path) -> Path:
+    shutil.copytree(tiny_run / "checkpoint", tmp_path / "c")
+    return tmp_path / "c"
+
+
+def change(folder: Path, act: Callable[[dict[str, Any]], object]) -> None:
+    """Change the record, and make its hashes match again."""
+    record = json.loads((folder / "config.json").read_text())
+    del record[OWN_HASH]
+    act(record)
+    for name in record["sha256"]:
+        if name in HASHED or name in HASHED_IF_THERE:
+            record["sha256"][name] = sha256_of_file(folder / name)
+    (folder / "config.json").write_text(json.dumps(record | {OWN_HASH: content_hash(record)}))
+
+
+def refused(folder: Path, words: str) -> None:
+    with pytest.raises(CheckpointError, match=words) as caught:
+        load_checkpoint(folder)
+    assert "\n" not in str(caught.value)
+    assert len(str(caught.value)) < 1_000
+
+
+@pytest.mark.parametrize("name", ["/dev/zero", "../../../etc/passwd", "model_card.md", "x" * 10_000])
+def test_no_file_is_read_because_a_record_names_it(copy: Path, name: str) -> None:
+    change(copy, lambda record: record["sha256"].update({name: "0" * 64}))
+    refused(copy, "which is no file of a checkpoint")
+
+
+def test_every_file_has_a_hash(copy: Path) -> None:
+    change(copy, lambda record: record["sha256"].pop("known.npz"))
+    refused(copy, r"no sha256 of known\.npz")
+
+
+@pytest.mark.parametrize("name", ["known.npz", "genes.json", "metrics.json", "calibration.npz"])
+@pytest.mark.parametrize("kind", ["fifo", "link", "folder"])
+def test_devices_and_pipes_are_not_read(copy: Path, name: str, kind: str) -> None:
+    """A reader that opened them would wait for ever."""
+    (copy / name).unlink()
+    if kind == "fifo":
+        os.mkfifo(copy / name)
+    elif kind == "folder":
+        (copy / name).mkdir()
+    else:
+        (copy / name).symlink_to("/dev/zero")
+    refused(copy, "no regular file")
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [("width", 10**9), ("width", 2**14), ("layers", 10**6), ("layers", 10**30), ("width", "${oc.env:HOME}")],
+)
+def test_a_model_larger_than_its_weights_is_not_built(
+    copy: Path, key: str, value: object, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", "secret")
+    change(copy, lambda record: record["settings"].update({key: value}))
+    refused(copy, "damaged")
+    with pytest.raises(CheckpointError) as caught:
+        load_checkpoint(copy)
+    assert "secret" not in str(caught.value)
+
+
+@pytest.mark.parametrize("members", [10**9, 0, -1, "3", None, 2])
+def test_members_that_there_are_no_weights_of(copy: Path, members: object) -> None:
+    change(copy, lambda record: record.update({"members": members}))
+    refused(copy, "damaged")
+
+
+@pytest.mark.parametrize(
+    ("row", "shape"), [(0, (10**11, 10**11)), (0, (-1, 3)), (-7, (3, 3)), (2**31 - 1, (3, 3))]
+)
+def test_operators_of_absurd_size_or_with_indices_out_of_range(row: int, shape: tuple[int, int]) -> None:
+    tensors = {
+        "features": torch.zeros(3, 1),
+        "relation/a/rows": torch.tensor([row], dtype=torch.int32),
+        "relation/a/cols": torch.tensor([1], dtype=torch.int32),
+    }
+    with pytest.raises((ValueError, ConfigError, ShapeError)):
+        from_tensors(tensors, {"relation/a": shape})
+
+
+@pytest.mark.parametrize("name", ["known.npz"])
+@pytest.mark.parametrize("column", ["gene", "offsets"])
+def test_damaged_columns_of_tables(copy: Path, name: str, column: str) -> None:
+    with np.load(copy / name) as stored:
+        arrays = {key: stored[key] for key in stored.files}
+    arrays[column] = np.full_like(arrays[column], 2**30)
+    np.savez(copy / name, **arrays)
+    change(copy, lambda record: None)
+    refused(copy, "damaged")
+
+
+def test_arrays_that_unpack_to_gigabytes(copy: Path) -> None:
+    with (
+        zipfile.ZipFile(copy / "known.npz", "w", zipfile.ZIP_DEFLATED) as archive,
+        archive.open("gene.npy", "w") as member,
+    ):
+        header = {"descr": "<i8", "fortran_order": False, "shape": (100 << 17,)}
+        np.lib.format.write_array_header_1_0(member, header)
+        for _ in range(100):
+            member.write(bytes(1 << 20))
+    change(copy, lambda record: None)
+    refused(copy, "unpacks to more than")
+
+
+def test_an_array_that_states_more_than_it_holds(copy: Path) -> None:
+    with zipfile.ZipFile(copy / "known.npz", "w") as archive, archive.open("gene.npy", "w") as member:
+        np.lib.format.write_array_header_1_0(
+            member, {"descr": "<i8", "fortran_order": False, "shape": (10**12,)}
+        )
+    change(copy, lambda record: None)
+    refused(copy, "more than it holds")
+
+
+def test_the_budget_ends_with_its_block() -> None:
+    with pytest.raises(ValueError, match="larger"), within(1, 10):
+        nn.Linear(10_000, 200)
+    nn.Linear(10_000, 200)
