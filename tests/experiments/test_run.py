@@ -276,17 +276,27 @@ FOLDERS = [
 
 
 @pytest.mark.parametrize("folder", FOLDERS)
-def test_fit_takes_texts_letter_by_letter(folder: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("wildtype.experiments.run.train", lambda config, dataset: config)
-    config: Any = wt.fit(run__folder=folder, data__phenotypes=[folder], data__embeddings=["a,b.csv"])
+def test_fit_takes_texts_letter_by_letter(
+    folder: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given: list[Any] = []
+
+    def keeps(config: Any, dataset: Any) -> Run:
+        given.append(config)
+        return Run(tmp_path)
+
+    monkeypatch.setattr("wildtype.experiments.run.train", keeps)
+    wt.fit(run__folder=folder, data__phenotypes=[folder], data__embeddings=["a,b.csv"])
+    config = given[-1]
     assert config.run.folder == folder
     assert config.data.phenotypes == [folder]
     assert config.data.embeddings == ["a,b.csv"]
-    config = wt.fit(run__folder=Path("a, b"), seed=3, baselines=[], training__learning_rate=1e-3)
+    wt.fit(run__folder=Path("a, b"), seed=3, baselines=[], training__learning_rate=1e-3)
+    config = given[-1]
     assert (config.run.folder, config.seed, config.baselines) == ("a, b", 3, [])
     assert config.training.learning_rate == 1e-3
-    other: Any = wt.fit(model__evidence__holdout={"seen": 1.5})
-    assert other.model.evidence.holdout == {"seen": 1.5}
+    wt.fit(model__evidence__holdout={"seen": 1.5})
+    assert given[-1].model.evidence.holdout == {"seen": 1.5}
 
 
 def test_snapshots_are_members_that_say_how_far_they_lie_apart(tmp_path: Path) -> None:

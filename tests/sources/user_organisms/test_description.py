@@ -79,8 +79,8 @@ def _changed(path: str, value: Any) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("path", "value", "message"),
     [
-        ("relation", [], "key 'relation' is not known; did you mean 'relations'?"),
-        ("relations.0.directd", True, "key 'relations.1.directd' is not known; did you mean 'directed'?"),
+        ("relation", [], "key 'relation' is not known; did you mean relations?"),
+        ("relations.0.directd", True, "key 'relations.1.directd' is not known; did you mean directed?"),
         ("relations.0.format", "edge", "relations.1.format is 'edge', expected one of 'edges', 'string'"),
         ("relations.0.path", None, "key 'relations.1.path' is missing"),
         (
@@ -157,7 +157,7 @@ def test_an_organism_that_is_built_in_is_described() -> None:
             "publishers.metabolism: false",
         ),
         ({"publishers": {"readers": "wine"}}, "'yeast'"),
-        ({"publishers": {"reader": "yeast"}}, "did you mean 'readers'"),
+        ({"publishers": {"reader": "yeast"}}, "did you mean readers"),
     ],
 )
 def test_genes_are_listed_once(plain: dict[str, Any], needle: str) -> None:
