@@ -77,7 +77,7 @@ from wildtype.training.fit import accelerator
 from wildtype.training.loggers import closing_logs
 from wildtype.training.thread_count import threads_of_training
 from wildtype.training.waiting import ADVICE, spinning
-from wildtype.training.world import world
+from wildtype.training.world import lost_processes, world
 
 Log = Callable[[str], None]
 
@@ -101,8 +101,10 @@ def train(config: TrainConfig, *, dataset: Dataset | None = None, log: Log = lam
     ------
     ConfigError, DatasetError, SplitError, CheckpointError, OutputError
         If a setting, the dataset or the split is not usable, or the run directory cannot be written.
+    ProcessLostError
+        If another process of this run ended.
     """
-    with locked_run(config, log) as config, closing_logs([]) as loggers:
+    with lost_processes(), locked_run(config, log) as config, closing_logs([]) as loggers:
         return _train(config, dataset, log, loggers)
 
 
