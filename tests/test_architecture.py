@@ -31,7 +31,18 @@ ARROWS: dict[str, set[str]] = {
     "experiments": {"report", "sources"},
     "cli": {"experiments"},
 }
-SHARED = {"errors", "files", "locks", "memory", "phases", "plugins", "seeds", "settings", "tables"}
+SHARED = {
+    "compiled",
+    "errors",
+    "files",
+    "locks",
+    "memory",
+    "phases",
+    "plugins",
+    "seeds",
+    "settings",
+    "tables",
+}
 
 
 def reachable(room: str) -> set[str]:

@@ -79,14 +79,14 @@ def resumed(root: Path) -> tuple[str, ...]:
 
 
 IMPORT = (
-    "data", "import", "own.csv", "--organism", "ecoli-core", "--name", "own", "--phenotype", "epsilon",
+    "data", "import", "own.csv", "--organism", "ecoli-core", "--name", "own", "--phenotype", "fitness",
     "--yes",
 )  # fmt: skip
 COMMANDS = {
     "train": Command((*TRAIN, "run.folder=made"), trained, resumed),
     "data import": Command(IMPORT, card("data", "show", "own", "--json")),
     "organism import": Command(
-        ("organism", "import", "mine.yaml", "--yes"), card("organism", "show", "mine", "--json")
+        ("organism", "import", "mine.yaml"), card("organism", "show", "mine", "--json")
     ),
     "predict": Command(("predict", "run", "--set", "b0902,b1761", "-o", "p.parquet"), content("p.parquet")),
     "screen": Command(("screen", "run", "--order", "2", "--top", "5", "-o", "s.csv"), content("s.csv")),

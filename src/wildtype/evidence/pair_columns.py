@@ -18,10 +18,10 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 from scipy import sparse
 
+from wildtype.compiled import njit
 from wildtype.evidence.completion import (
     MIXED_NEIGHBOURS,
     Additive,

@@ -24,7 +24,7 @@ not a number goes left, of every node; the first node is the root."""
 def _compiled() -> Callable[..., None]:
     """Return the loop over trees and rows, compiled by numba and kept on disk."""
     # numba is slow to import: not before trees are evaluated.
-    from numba import njit
+    from wildtype.compiled import njit
 
     @njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
     def add_trees(

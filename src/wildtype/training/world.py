@@ -133,8 +133,8 @@ def lost_processes() -> Iterator[None]:
             raise
         raise ProcessLostError(
             f"process {found.rank} of {found.size} stops, because another process of this run ended or "
-            f"does not answer: its own message tells why, if it was not killed; start all of them again, with "
-            f"run.resume=true to continue from the last epoch"
+            f"does not answer: its own message tells why, if it was not killed; start all of them again, "
+            f"with run.resume=true to continue from the last epoch"
         ) from error
 
 
