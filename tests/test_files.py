@@ -22,6 +22,7 @@ def test_failure_leaves_the_old_file_and_nothing_else(tmp_path: Path) -> None:
     write_text(target, "old")
     with pytest.raises(RuntimeError), writing(target) as path:
         path.write_text("half")
+        path.with_name(path.name + ".wal").write_text("of a library")
         raise RuntimeError
     assert target.read_text() == "old"
     assert os.listdir(tmp_path) == ["x.txt"]
@@ -117,6 +118,7 @@ from wildtype.files import writing, writing_folder
 with writing(Path(sys.argv[1]) / "x.txt") as path, writing_folder(Path(sys.argv[1]) / "y") as folder:
     path.write_text("half")
     (folder / "a").write_text("half")
+    path.with_name(path.name + ".wal").write_text("half")
     os.kill(os.getpid(), signal.SIGKILL)
 """
 
@@ -124,7 +126,7 @@ with writing(Path(sys.argv[1]) / "x.txt") as path, writing_folder(Path(sys.argv[
 def test_what_a_killed_writer_left_is_swept_by_the_next_and_of_a_living_one_nothing(tmp_path: Path) -> None:
     killed = subprocess.run([sys.executable, "-c", KILLED, str(tmp_path)])
     assert killed.returncode == -signal.SIGKILL
-    assert len(os.listdir(tmp_path)) == 2
+    assert len(os.listdir(tmp_path)) == 3
     files._swept.discard(tmp_path)
     with writing(tmp_path / "of-somebody") as path:
         path.write_text("whole")

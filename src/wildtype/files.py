@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import functools
+import glob
 import hashlib
 import json
 import os
@@ -72,7 +73,7 @@ def _sync_names(directory: Path) -> None:
 # -------------------------------------------------------------------------------------------- temporary files
 
 _TEMPORARY = re.compile(
-    r"\.(?P<name>.+)\.(?P<machine>[0-9a-f]{8})-(?P<pid>\d+)-[0-9a-f]{8}\.(?P<kind>part|old)"
+    r"\.(?P<name>.+)\.(?P<machine>[0-9a-f]{8})-(?P<pid>\d+)-[0-9a-f]{8}\.(?P<kind>part|old)(\..+)?"
 )
 FOREIGN_DAYS = 7
 """Days without a change after which a temporary file of another machine counts as left behind."""
@@ -103,7 +104,7 @@ def sweep(directory: Path, *, exclusive: bool = False) -> None:
     Parameters
     ----------
     directory : Path
-        Subdirectories are not looked at.
+        Its subdirectories are left as they are.
     exclusive : bool
         Whether nobody else can be writing there; without it only the temporary files of processes that
         ended are removed, and of other machines those that did not change for ``FOREIGN_DAYS``.
@@ -170,8 +171,10 @@ def writing(target: str | Path) -> Iterator[Path]:
             raise
         raise writing_refused(error, target) from error
     finally:
-        with contextlib.suppress(OSError):
-            temporary.unlink(missing_ok=True)
+        # With what libraries put beside it, such as DuckDB's log of changes.
+        for path in (temporary, *target.parent.glob(f"{glob.escape(temporary.name)}.*")):
+            with contextlib.suppress(OSError):
+                path.unlink(missing_ok=True)
 
 
 @contextlib.contextmanager

@@ -22,8 +22,10 @@ pytestmark = [
 EVERY = int(os.environ.get("WILDTYPE_EVERY_WRITE", "29"))
 """Every so many-th write fails; `make test-faults` takes 1, which is all."""
 TRAIN = ("train", *QUICK, "training.epochs=1", "baselines=[mean]", "data.rows=300")
-GENES = "locus_tag\tstandard_name\nx1\tabcA\nx2\tabcB\nx3\tabcC\nx4\tabcD\n"
-ORGANISM = "organism: mine\ngenes: {file: genes.tsv, id: locus_tag, name: standard_name}\n"
+GENES = "locus_tag\tsymbol\nx1\tabcA\nx2\tabcB\nx3\tabcC\nx4\tabcD\n"
+ORGANISM = (
+    "name: mine\ngenes:\n  files:\n    - {path: genes.tsv, columns: {name: locus_tag, standard: symbol}}\n"
+)
 OWN = "genes,value\nb0902;b1761,0.1\nb0116,0.2\nb0114;b0116,-0.3\nb0727,0.4\nb0902,0.01\nb1761,0.03\n"
 SQL = "SELECT id FROM measurements"
 
@@ -132,8 +134,8 @@ def begun(root: Path, writes: Writes) -> Path:
 
 def leftovers(root: Path) -> list[str]:
     """Return what nobody asked for: temporary files, and the state of a screen that is over."""
-    found = {*root.rglob(".*.part"), *root.rglob(".*.old"), *root.rglob("*.tmp*"), *root.rglob("*.wal")}
-    return sorted(str(path.relative_to(root)) for path in found)
+    patterns = (".*.part*", ".*.old*", "*.tmp*", ".*.screen", "*.turn")
+    return sorted(str(path.relative_to(root)) for pattern in patterns for path in root.rglob(pattern))
 
 
 @pytest.mark.parametrize("mode", ["full", "once", "kill"])
