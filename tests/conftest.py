@@ -12,6 +12,8 @@ from hypothesis import settings
 
 from wildtype import plugins
 
+# Before numba is imported: tests have caches that begin empty, and would compile anew in every process.
+os.environ.setdefault("NUMBA_CACHE_DIR", str(Path.home() / ".cache" / "wildtype" / "compiled"))
 # Shared machines pause, and speed is no property. The same examples are tried every time: new ones are for
 # whoever asks for them by number.
 settings.register_profile("wildtype", deadline=None, derandomize="WILDTYPE_FUZZ_EXAMPLES" not in os.environ)

@@ -33,8 +33,8 @@ ARROWS: dict[str, set[str]] = {
     "cli": {"experiments"},
 }
 SHARED = {
-    "errors", "files", "locks", "memory", "phases", "plugins", "seeds", "settings", "tables", "unpacking",
-    "yaml_files",
+    "compiled", "errors", "files", "locks", "memory", "phases", "plugins", "seeds", "settings", "tables",
+    "unpacking", "yaml_files",
 }  # fmt: skip
 
 

@@ -2,12 +2,17 @@ from __future__ import annotations
 
 import errno
 import os
+import signal
+import subprocess
 import sys
+import time
+from contextlib import nullcontext
 from pathlib import Path
 from unittest.mock import Mock
 
 import pytest
 
+from wildtype import files
 from wildtype.errors import OutputError
 from wildtype.files import finite, write_json, write_tensors, write_text, writing, writing_folder
 
@@ -17,6 +22,7 @@ def test_failure_leaves_the_old_file_and_nothing_else(tmp_path: Path) -> None:
     write_text(target, "old")
     with pytest.raises(RuntimeError), writing(target) as path:
         path.write_text("half")
+        path.with_name(path.name + ".wal").write_text("of a library")
         raise RuntimeError
     assert target.read_text() == "old"
     assert os.listdir(tmp_path) == ["x.txt"]
@@ -103,3 +109,73 @@ def test_a_full_disk_under_tensors_is_the_systems_error(
     with pytest.raises(OutputError, match="the disk is full"), writing(tmp_path / "x.safetensors") as path:
         write_tensors(path, {"a": torch.zeros(2)})
     assert not list(tmp_path.iterdir())
+
+
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+from wildtype.files import writing, writing_folder
+with writing(Path(sys.argv[1]) / "x.txt") as path, writing_folder(Path(sys.argv[1]) / "y") as folder:
+    path.write_text("half")
+    (folder / "a").write_text("half")
+    path.with_name(path.name + ".wal").write_text("half")
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_what_a_killed_writer_left_is_swept_by_the_next_and_of_a_living_one_nothing(tmp_path: Path) -> None:
+    killed = subprocess.run([sys.executable, "-c", KILLED, str(tmp_path)])
+    assert killed.returncode == -signal.SIGKILL
+    assert len(os.listdir(tmp_path)) == 3
+    files._swept.discard(tmp_path)
+    with writing(tmp_path / "of-somebody") as path:
+        path.write_text("whole")
+        files._swept.discard(tmp_path)
+        write_text(tmp_path / "z.txt", "z")
+    assert sorted(os.listdir(tmp_path)) == ["of-somebody", "z.txt"]
+
+
+def test_of_another_machine_only_what_is_old_is_swept(tmp_path: Path) -> None:
+    for name in ("new", "old"):
+        (tmp_path / f".{name}.01234567-1-89abcdef.part").write_text("half")
+    aged = time.time() - (files.FOREIGN_DAYS + 1) * 86_400
+    os.utime(tmp_path / ".old.01234567-1-89abcdef.part", (aged, aged))
+    files.sweep(tmp_path)
+    assert os.listdir(tmp_path) == [".new.01234567-1-89abcdef.part"]
+
+
+def test_a_folder_that_was_moved_aside_gets_its_name_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    target = tmp_path / "run"
+    with writing_folder(target) as folder:
+        (folder / "a").write_text("1")
+    os.replace(target, tmp_path / ".run.01234567-1-89abcdef.old")
+    files.sweep(tmp_path, exclusive=True)
+    assert (target / "a").read_text() == "1"
+
+
+@pytest.mark.parametrize("number", [errno.EPERM, errno.ENOTSUP])
+def test_a_file_system_that_does_not_rename_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int
+) -> None:
+    monkeypatch.setattr(os, "replace", Mock(side_effect=OSError(number, os.strerror(number))))
+    with pytest.raises(OutputError, match=r"cannot write '.*x\.txt': .*; choose another place"):
+        write_text(tmp_path / "x.txt", "new")
+    assert os.listdir(tmp_path) == []
+
+
+@pytest.mark.parametrize(
+    ("number", "fails"), [(errno.EINVAL, False), (errno.ENOTSUP, False), (errno.EIO, True)]
+)
+def test_names_are_synced_where_the_file_system_can(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int, fails: bool
+) -> None:
+    def sync(path: Path) -> None:
+        if path.is_dir():
+            raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(files, "_sync", sync)
+    with pytest.raises(OutputError, match="may not outlive a power failure") if fails else nullcontext():
+        write_text(tmp_path / "x.txt", "new")
+    assert (tmp_path / "x.txt").read_text() == "new"

@@ -204,6 +204,35 @@ def test_without_locks_of_the_system_the_record_decides(
             assert len(said) == 1
 
 
+@pytest.mark.parametrize("number", [errno.ENOLCK, errno.ENOTSUP, errno.EPERM, errno.ENOSYS])
+def test_of_two_that_read_the_record_at_once_one_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int
+) -> None:
+    import fcntl
+
+    def refused(*arguments: object) -> None:
+        raise OSError(number, os.strerror(number))
+
+    read, answers = locks._read, []
+
+    def meanwhile(path: Path) -> LockHolder | None:
+        found = read(path)
+        monkeypatch.setattr(locks, "_read", read)
+        try:  # between our reading that nobody holds it and our writing that we do
+            exclusive_lock(tmp_path, "training in").__enter__()
+        except OutputError as error:
+            answers.append(str(error))
+        return found
+
+    monkeypatch.setattr(fcntl, "flock", refused)
+    monkeypatch.setattr(locks, "_read", meanwhile)
+    with exclusive_lock(tmp_path, "training in"):
+        assert len(answers) == 1
+        assert "another process is training in" in answers[0]
+        assert str(tmp_path / f"{LOCK}.turn") in answers[0]
+    assert not list(tmp_path.iterdir())
+
+
 @pytest.mark.parametrize("number", [errno.EROFS, errno.EACCES])
 def test_what_cannot_be_written_is_not_locked(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int

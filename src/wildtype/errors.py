@@ -73,6 +73,10 @@ class DivergedError(WildtypeError, ArithmeticError):
     """A training whose loss or weights are no longer finite numbers."""
 
 
+class ProcessLostError(WildtypeError, RuntimeError):
+    """Another of the processes that train one model ended, or does not answer."""
+
+
 class OutputError(WildtypeError, OSError):
     """A place that cannot be written: read-only, full, or not a folder."""
 

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import functools
+import glob
 import hashlib
 import json
 import os
 import re
 import secrets
 import shutil
+import socket
 import stat
 import sys
+import time
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -58,6 +62,95 @@ def _sync(path: Path) -> None:
         os.close(handle)
 
 
+def _sync_names(directory: Path) -> None:
+    """Sync the names that a directory holds, after one of them was replaced; raises ``OutputError``."""
+    try:
+        _sync(directory)
+    except OSError as error:
+        # Some network file systems have no such call for directories: there is nothing to wait for.
+        if error.errno not in (errno.EINVAL, errno.ENOTSUP, errno.ENOSYS, errno.EBADF, errno.EACCES):
+            raise OutputError(
+                f"what was written in {str(directory)!r} may not outlive a power failure "
+                f"({error.strerror or error}): check the disk, and repeat the command"
+            ) from error
+
+
+# -------------------------------------------------------------------------------------------- temporary files
+
+_TEMPORARY = re.compile(
+    r"\.(?P<name>.+)\.(?P<machine>[0-9a-f]{8})-(?P<pid>\d+)-[0-9a-f]{8}\.(?P<kind>part|old)(\..+)?"
+)
+FOREIGN_DAYS = 7
+"""Days without a change after which a temporary file of another machine counts as left behind."""
+_swept: set[Path] = set()
+
+
+@functools.cache
+def _machine() -> str:
+    """Return a hash of this machine since its last start, and of the numbering of processes on it."""
+    found = [socket.gethostname()]
+    with contextlib.suppress(OSError):
+        found.append(Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii"))
+        found.append(os.readlink("/proc/self/ns/pid"))  # containers count their processes anew
+    return hashlib.sha256("\n".join(found).encode()).hexdigest()[:8]
+
+
+def _temporary(target: Path) -> tuple[Path, Path]:
+    """Return new names beside ``target``: for what is being written, and for what it replaces."""
+    # In the same directory, since a rename is atomic only within one file system; the random part keeps two
+    # threads from writing to one temporary file. The rest names the writer, for `sweep`.
+    mark = f"{_machine()}-{os.getpid()}-{secrets.token_hex(4)}"
+    return target.with_name(f".{target.name}.{mark}.part"), target.with_name(f".{target.name}.{mark}.old")
+
+
+def sweep(directory: Path, *, exclusive: bool = False) -> None:
+    """Remove what killed writers left half written in a directory, and give replaced folders their name back.
+
+    Parameters
+    ----------
+    directory : Path
+        Its subdirectories are left as they are.
+    exclusive : bool
+        Whether nobody else can be writing there; without it only the temporary files of processes that
+        ended are removed, and of other machines those that did not change for ``FOREIGN_DAYS``.
+    """
+    with contextlib.suppress(OSError):  # a directory that cannot be read or changed is left as it is
+        for entry in os.scandir(directory):
+            found = _TEMPORARY.fullmatch(entry.name)
+            if found is None or not (exclusive or _left_behind(found, entry.stat(follow_symlinks=False))):
+                continue
+            path, target = Path(entry.path), directory / found["name"]
+            # Killed between the two renames of `writing_folder`: the old one is the only one.
+            if found["kind"] == "old" and not target.exists():
+                os.replace(path, target)
+            elif entry.is_dir(follow_symlinks=False):
+                shutil.rmtree(path, ignore_errors=True)
+            else:
+                path.unlink(missing_ok=True)
+
+
+def _left_behind(found: re.Match[str], file: os.stat_result) -> bool:
+    """Whether the writer of a temporary file has ended."""
+    import psutil
+
+    if found["machine"] != _machine():
+        return time.time() - file.st_mtime > FOREIGN_DAYS * 86_400
+    try:
+        # Numbers of processes are used again: one that began after the last change did not write it.
+        return bool(psutil.Process(int(found["pid"])).create_time() > file.st_mtime + 2)
+    except psutil.NoSuchProcess:
+        return True
+    except psutil.Error:  # a process of somebody else
+        return False
+
+
+def _sweep_once(directory: Path) -> None:
+    """Sweep a directory when this process first writes there."""
+    if directory not in _swept:
+        _swept.add(directory)
+        sweep(directory)
+
+
 @contextlib.contextmanager
 def writing(target: str | Path) -> Iterator[Path]:
     """Yield a temporary path beside ``target``; on success it is synced and renamed, on failure removed.
@@ -68,24 +161,25 @@ def writing(target: str | Path) -> Iterator[Path]:
         One sentence naming the path and the reason (full disk, read-only, ...).
     """
     target = Path(target)
-    # In the same directory, since a rename is atomic only within one file system; the random part keeps two
-    # processes from writing to one temporary file.
-    temporary = target.with_name(f".{target.name}.{secrets.token_hex(4)}.part")
+    temporary, _ = _temporary(target)
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
+        _sweep_once(target.parent)
         yield temporary
         # First the data, then the name, then the directory that holds the name. After a power failure a file
         # that was renamed before its data was synced could be empty under its final name.
         _sync(temporary)
         os.replace(temporary, target)
-        _sync(target.parent)
+        _sync_names(target.parent)
     except OSError as error:
         if isinstance(error, OutputError):
             raise
         raise writing_refused(error, target) from error
     finally:
-        with contextlib.suppress(OSError):
-            temporary.unlink(missing_ok=True)
+        # With what libraries put beside it, such as DuckDB's log of changes.
+        for path in (temporary, *target.parent.glob(f"{glob.escape(temporary.name)}.*")):
+            with contextlib.suppress(OSError):
+                path.unlink(missing_ok=True)
 
 
 @contextlib.contextmanager
@@ -101,20 +195,20 @@ def writing_folder(target: str | Path) -> Iterator[Path]:
         One sentence naming the path and the reason.
     """
     target = Path(target)
-    mark = secrets.token_hex(4)
-    temporary = target.with_name(f".{target.name}.{mark}.part")
-    old = target.with_name(f".{target.name}.{mark}.old")
+    temporary, old = _temporary(target)
     try:
-        temporary.mkdir(parents=True)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        _sweep_once(target.parent)
+        temporary.mkdir()
         yield temporary
         for path in sorted(temporary.rglob("*")):
-            _sync(path)
+            _sync_names(path) if path.is_dir() else _sync(path)
         # os.replace cannot replace a folder that is not empty.
         if not (target.exists() and _exchange(temporary, target)):
             if target.exists():
                 os.replace(target, old)
             os.replace(temporary, target)
-        _sync(target.parent)
+        _sync_names(target.parent)
     except OSError as error:
         # The old folder was moved aside and the new one failed to take its place: put the old one back.
         if old.exists() and not target.exists():

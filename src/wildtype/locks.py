@@ -167,27 +167,50 @@ def _acquire(path: Path, me: LockHolder, doing: str) -> tuple[int | None, LockHo
             locked = _flock(handle)
             if locked is None:
                 raise LockedError(_held(path, _read(path), doing))
-            if not _is_at(handle, path):
-                continue  # its holder removed it between our opening and our locking
-            before = _read(path)
-            if before is not None and not before.has_ended(me, locked=locked, shared=_shared_locks(path)):
-                if before.host == me.host:
-                    raise LockedError(_held(path, before, doing))
-                raise LockedError(
-                    f"{str(path.parent)!r} is locked by {before}, and whether that process has ended cannot "
-                    f"be told from this host: choose another directory, or remove {str(path)!r} once it ended"
-                )
-            record = json.dumps(asdict(me)).encode()
-            # In place: a new file would not be the one that is locked. Cut short it is unreadable, which
-            # counts as no record; flock still holds then.
-            os.ftruncate(handle, 0)
-            os.write(handle, record)
-            os.fsync(handle)  # other hosts of a network file system see it from here on
+            with contextlib.nullcontext() if locked else _turn(path, doing):
+                if not _is_at(handle, path):
+                    continue  # its holder removed it between our opening and our locking
+                before = _read(path)
+                if before is not None and not before.has_ended(me, locked=locked, shared=_shared_locks(path)):
+                    if before.host == me.host:
+                        raise LockedError(_held(path, before, doing))
+                    raise LockedError(
+                        f"{str(path.parent)!r} is locked by {before}, and whether that process has ended "
+                        f"cannot be told from this host: choose another directory, or remove {str(path)!r} "
+                        f"once it ended"
+                    )
+                record = json.dumps(asdict(me)).encode()
+                # In place: a new file would not be the one that is locked. Cut short it is unreadable, which
+                # counts as no record; flock still holds then.
+                os.ftruncate(handle, 0)
+                os.write(handle, record)
+                os.fsync(handle)  # other hosts of a network file system see it from here on
             kept = locked
             return (handle if locked else None), before
         finally:
             if not kept:
                 os.close(handle)
+
+
+@contextlib.contextmanager
+def _turn(path: Path, doing: str) -> Iterator[None]:
+    """Let one process at a time read and replace the record, where the system gives no lock.
+
+    Every file system makes a file of one name for one process only. Between reading that nobody holds the
+    lock and writing who does, two processes would both go on.
+    """
+    turn = path.with_name(f"{path.name}.turn")
+    try:
+        os.close(os.open(turn, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
+    except FileExistsError:
+        raise OutputError(
+            f"another process is {doing} {str(path.parent)!r}, or was killed when it began: wait for it, or "
+            f"remove {str(turn)!r} once no process works there"
+        ) from None
+    try:
+        yield
+    finally:
+        turn.unlink(missing_ok=True)
 
 
 def _flock(handle: int) -> bool | None:

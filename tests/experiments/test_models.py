@@ -73,8 +73,8 @@ def test_a_killed_run_resumes_to_the_same_result(
         patch.setattr(saved_weights.BestCheckpoint, "_save", save_and_die)
         with pytest.raises(InterruptedError):
             run(name, tmp_path / "killed")
-    (tmp_path / "killed" / ".resume.0a1b.part").mkdir()
-    (tmp_path / "killed" / "resume" / ".state.json.0a1b.part").write_text("{")
+    (tmp_path / "killed" / ".resume.0123abcd-1-89abcdef.part").mkdir()
+    (tmp_path / "killed" / "resume" / ".state.json.0123abcd-1-89abcdef.part").write_text("{")
     resumed = run(name, tmp_path / "killed", "run.resume=true")
     assert not [*(tmp_path / "killed").rglob("*.part")]
     part = tiny_dataset().select(["epsilon"]).table.take(np.arange(50))

@@ -102,6 +102,8 @@ def result(run: Path) -> dict[str, Any]:
             score.pop("peak_mib")
     return {
         "weights": sha256_of_file(run / "checkpoint" / "model.safetensors"),
-        "predictions": {name: frame[name].tolist() for name in ("cell_transformer", "additive_ridge")},
+        "predictions": {
+            name: frame[name].tolist() for name in ("cell_transformer", "additive_ridge") if name in frame
+        },
         "comparison": comparison,
     }

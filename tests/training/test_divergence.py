@@ -7,11 +7,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from lightning.pytorch import Callback
+from numpy.typing import NDArray
 from safetensors.torch import load_file, save_file
 
+from tests.experiments.test_models import TRAINED, run
 from tests.tiny import tiny_dataset
 from tests.training.test_fit import CONFIG, fit
 from tests.training.test_micro_batches import words
@@ -19,6 +22,8 @@ from wildtype.errors import CheckpointError, DivergedError
 from wildtype.experiments.run import train
 from wildtype.experiments.settings.compose import compose
 from wildtype.files import sha256_of_file
+from wildtype.models.checkpoint import Checkpoint
+from wildtype.mutants import MutantTable
 from wildtype.training.objective import Objective
 from wildtype.training.task import FitTask, NotFinite
 from wildtype.training.world import World
@@ -38,6 +43,49 @@ def test_a_run_that_diverges_is_an_error_and_leaves_no_checkpoint(tmp_path: Path
     assert not (tmp_path / "checkpoint").exists()
     assert not (tmp_path / "comparison.json").exists()
     assert not (tmp_path / "resume").exists()
+
+
+@pytest.mark.parametrize("name", [name for name in TRAINED if name != "cell_transformer"])
+def test_every_model_that_diverges_is_an_error(name: str, tmp_path: Path) -> None:
+    more = ("training.learning_rate=1e30", "training.clip=0", f"run.folder={tmp_path}")
+    with pytest.raises(DivergedError, match=r"training diverged"):
+        train(compose(words(name, *more)), dataset=tiny_dataset())
+    assert not (tmp_path / "checkpoint").exists()
+    assert not (tmp_path / "comparison.json").exists()
+
+
+def test_an_ensemble_of_which_a_member_diverges_is_an_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real, begun = FitTask._objective_of, set()
+
+    def poisoned(task: FitTask, *arguments: Any) -> Objective:
+        begun.add(task)
+        result = real(task, *arguments)
+        if len(begun) == 2:
+            result.total = result.total * torch.nan
+        return result
+
+    monkeypatch.setattr(FitTask, "_objective_of", poisoned)
+    with pytest.raises(DivergedError, match="training diverged at step "):
+        train(compose(words("dango", "training.members=2", f"run.folder={tmp_path}")), dataset=tiny_dataset())
+    assert not (tmp_path / "checkpoint").exists()
+    assert not (tmp_path / "comparison.json").exists()
+
+
+def test_predictions_that_are_no_numbers_are_no_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    real = Checkpoint.predict_measured
+
+    def broken(checkpoint: Checkpoint, table: MutantTable) -> NDArray[np.float64]:
+        values = real(checkpoint, table)
+        values[3] = np.nan
+        return values
+
+    monkeypatch.setattr(Checkpoint, "predict_measured", broken)
+    with pytest.raises(DivergedError, match=r"1 of \d+ predictions of test rows are not finite; lower"):
+        run("dango", tmp_path)
+    assert not (tmp_path / "checkpoint").exists()
+    assert not (tmp_path / "comparison.json").exists()
 
 
 def saved_epochs(folder: Path) -> int:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import signal
+import socket
 import sys
 import threading
 import traceback
+from collections.abc import Iterator
 from typing import Annotated, NoReturn
 
 import typer
@@ -81,6 +85,12 @@ def _root(
         os.environ["WILDTYPE_DEBUG"] = "1"
 
 
+TERMINATED = 128 + signal.SIGTERM
+BY_SIGNAL = "wildtype: stopped by a signal of the system (SIGTERM)"
+GRACE = 10.0
+"""Seconds after SIGTERM in which a command may clean up; batch systems kill it after 30."""
+
+
 def main() -> None:
     """Run the command line and exit."""
     threading.excepthook = _in_a_thread
@@ -90,7 +100,8 @@ def main() -> None:
     if "--debug" in arguments:
         arguments = ["--debug", *(argument for argument in arguments if argument != "--debug")]
     try:
-        app(args=arguments)
+        with _ended_by_sigterm():
+            app(args=arguments)
     except (WildtypeError, OSError, MemoryError, KeyboardInterrupt) as error:
         if os.environ.get("WILDTYPE_DEBUG"):
             traceback.print_exc()
@@ -101,8 +112,8 @@ def main() -> None:
         if end.code == 130:  # Typer turns KeyboardInterrupt into this exit code
             print("wildtype: stopped", file=sys.stderr)
             _leave(130)
-        if end.code == 143:  # SIGTERM (15), as a batch system sends it at the end of the time limit
-            print("wildtype: stopped by a signal of the system (SIGTERM)", file=sys.stderr)
+        if end.code == TERMINATED:  # as a batch system sends it at the end of the time limit
+            print(BY_SIGNAL, file=sys.stderr)
         raise
 
 
@@ -116,6 +127,45 @@ def _leave(code: int) -> NoReturn:
             sys.stderr.flush()
             os._exit(code)
     sys.exit(code)
+
+
+@contextlib.contextmanager
+def _ended_by_sigterm() -> Iterator[None]:
+    """Let SIGTERM end the command in a sentence, as Ctrl-C does, wherever its main thread is."""
+    if threading.current_thread() is not threading.main_thread() or sys.platform == "win32":
+        yield
+        return
+    # Python's handlers run between two instructions of Python: a main thread that waits in native code, such
+    # as for another process of the run, would not hear the signal. The number of a signal that arrives is
+    # also written to a socket, which a thread reads.
+    heard, told = socket.socketpair()
+    told.setblocking(False)
+    ended = threading.Event()
+    watch = threading.Thread(target=_end_if_deaf, args=(heard, ended), name="SIGTERM", daemon=True)
+    handler = signal.signal(signal.SIGTERM, _stop)
+    wakeup = signal.set_wakeup_fd(told.fileno(), warn_on_full_buffer=False)
+    watch.start()
+    try:
+        yield
+    finally:
+        signal.set_wakeup_fd(wakeup)
+        signal.signal(signal.SIGTERM, handler)
+        ended.set()
+        told.close()
+        watch.join()
+        heard.close()
+
+
+def _stop(number: int, frame: object) -> NoReturn:
+    raise SystemExit(TERMINATED)
+
+
+def _end_if_deaf(heard: socket.socket, ended: threading.Event) -> None:
+    """Wait for SIGTERM in this thread, and end a process whose main thread does not end by itself."""
+    while number := heard.recv(1):
+        if number[0] == signal.SIGTERM and not ended.wait(GRACE):
+            print(BY_SIGNAL, file=sys.stderr, flush=True)
+            os._exit(TERMINATED)
 
 
 def _in_a_thread(error: threading.ExceptHookArgs) -> None:

@@ -32,8 +32,9 @@ Legend: m rows · r weightings · t lengths of a list.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from wildtype.compiled import njit
 
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]

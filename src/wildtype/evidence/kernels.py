@@ -12,7 +12,8 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
+
+from wildtype.compiled import njit
 
 # Sums may be reordered; but not "nnan": a NaN score taken for the 0 of an untouched gene would be entered
 # again and again, beyond the end of the scratch space of `neighbours`.

@@ -13,7 +13,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
+
+from wildtype.compiled import njit
 
 EXACT = {"cache": True, "nogil": True}
 """Without leave to reorder sums: runs would be cut differently, and bits with them."""

@@ -13,9 +13,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from wildtype.compiled import njit
 from wildtype.seeds import generator
 
 FACTORS = 16

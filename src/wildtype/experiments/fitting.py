@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from wildtype.datasets.splits import held_out_units
+from wildtype.errors import DivergedError
 from wildtype.experiments.data import RunData
 from wildtype.experiments.epoch_figures import EpochFigures
 from wildtype.experiments.folder import MEMBER, settings_of
@@ -202,6 +203,16 @@ def make_checkpoint(
         },
     }
     return checkpoint
+
+
+def require_numbers(checkpoint: Checkpoint, table: MutantTable, values: NDArray[np.float64]) -> None:
+    """Raise ``DivergedError`` if predictions of rows are no numbers, which finite weights can give too."""
+    rows = np.array([output.form != "gene" for output in checkpoint.outputs])[table.phenotype]
+    if broken := int((~np.isfinite(values[rows])).sum()):
+        raise DivergedError(
+            f"training diverged: {broken:,} of {int(rows.sum()):,} predictions of test rows are not finite; "
+            f"lower training.learning_rate, and check labels, features and embeddings for values out of range"
+        )
 
 
 def scored(checkpoint: Checkpoint, table: MutantTable, values: NDArray[np.float64]) -> ScoredRows:

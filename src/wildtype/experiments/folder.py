@@ -15,7 +15,7 @@ from wildtype.errors import CheckpointError, ConfigError, OutputError, reason_of
 from wildtype.experiments.estimate import FILE as ESTIMATE
 from wildtype.experiments.settings.schema import TrainConfig
 from wildtype.experiments.settings.stored import RUN, read_record
-from wildtype.files import finite, write_json
+from wildtype.files import finite, sweep, write_json
 from wildtype.locks import LOCK, exclusive_lock
 from wildtype.models.baselines import BASELINES
 from wildtype.models.registry import MODELS
@@ -188,7 +188,7 @@ def claim(config: TrainConfig, fingerprint: str) -> Path:
                 f"the run in {str(folder)!r} belongs to another configuration or other data: train again "
                 f"without resume"
             )
-        sweep(folder)
+        sweep_run(folder)
         return folder
     if folder.is_dir() and any(path.name != LOCK for path in folder.iterdir()):
         if not (folder / MARK).is_file():
@@ -199,7 +199,7 @@ def claim(config: TrainConfig, fingerprint: str) -> Path:
                 f"or run.resume=true"
             )
         clear(folder)
-        sweep(folder)
+        sweep_run(folder)
     write_json(
         folder / MARK,
         {"fingerprint": fingerprint, "plugins": recorded_plugins(config), "settings": settings_of(config)},
@@ -207,13 +207,10 @@ def claim(config: TrainConfig, fingerprint: str) -> Path:
     return folder
 
 
-def sweep(folder: Path) -> None:
-    """Remove what a killed run left half written, or had replaced and not yet removed."""
-    for path in [*folder.rglob(".*.part")]:
-        if path.is_dir():
-            shutil.rmtree(path, ignore_errors=True)
-        else:
-            path.unlink(missing_ok=True)
+def sweep_run(folder: Path) -> None:
+    """Remove what a killed run left half written, or had replaced and not yet removed, under its lock."""
+    for directory in [folder, *(path for path in folder.rglob("*") if path.is_dir())]:
+        sweep(directory, exclusive=True)
 
 
 def clear(folder: Path) -> None:

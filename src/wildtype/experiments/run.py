@@ -43,7 +43,14 @@ from wildtype.experiments.comparing import compare_across, compare_phenotypes, c
 from wildtype.experiments.data import RunData, named_file, prepare
 from wildtype.experiments.estimate import estimate_if_long, estimate_run, refuse, write_outcome
 from wildtype.experiments.external import compare_external, external_rows, with_zero, write_external
-from wildtype.experiments.fitting import fit_members, log_test_rows, make_checkpoint, post_fit, scored
+from wildtype.experiments.fitting import (
+    fit_members,
+    log_test_rows,
+    make_checkpoint,
+    post_fit,
+    require_numbers,
+    scored,
+)
 from wildtype.experiments.folder import (
     ACROSS,
     CAMPAIGN,
@@ -77,7 +84,7 @@ from wildtype.training.fit import accelerator
 from wildtype.training.loggers import closing_logs
 from wildtype.training.thread_count import threads_of_training
 from wildtype.training.waiting import ADVICE, spinning
-from wildtype.training.world import world
+from wildtype.training.world import lost_processes, world
 
 Log = Callable[[str], None]
 SHOWN = 4
@@ -103,8 +110,10 @@ def train(config: TrainConfig, *, dataset: Dataset | None = None, log: Log = lam
     ------
     ConfigError, DatasetError, SplitError, CheckpointError, OutputError
         If a setting, the dataset or the split is not usable, or the run directory cannot be written.
+    ProcessLostError
+        If another process of this run ended.
     """
-    with locked_run(config, log) as config, closing_logs([]) as loggers:
+    with lost_processes(), locked_run(config, log) as config, closing_logs([]) as loggers:
         return _train(config, dataset, log, loggers)
 
 
@@ -182,6 +191,7 @@ def _train(config: TrainConfig, dataset: Dataset | None, log: Log, loggers: list
         model = members[0] if len(members) == 1 else Ensemble(members).eval()
         checkpoint = make_checkpoint(config, data, model, tensors, reports)
         predicted = {config.model.name: checkpoint.predict_measured(data.part("test"))}
+        require_numbers(checkpoint, data.part("test"), predicted[config.model.name])
         # Beside the test rows: external tests, and of a grid the validation rows, which calibrate campaigns.
         further = [rows.table for rows in outside]
         others = [{config.model.name: checkpoint.predict_measured(table)} for table in further]

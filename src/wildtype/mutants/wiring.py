@@ -19,9 +19,9 @@ from typing import Any, Self
 
 import numpy as np
 import torch
-from numba import njit
 from torch import Tensor
 
+from wildtype.compiled import njit
 from wildtype.errors import ConfigError
 from wildtype.mutants.batch import MutantBatch
 from wildtype.mutants.cell_graph import CellGraph

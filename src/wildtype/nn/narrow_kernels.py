@@ -14,7 +14,8 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-from numba import njit
+
+from wildtype.compiled import njit
 
 BLOCK = 256
 ROWS = 4  # queries whose contributions to a block of keys are added together

@@ -163,7 +163,7 @@ class QuantisedTrees:
 def _compiled() -> Callable[..., None]:
     """Return the loop over blocks, trees and rows, compiled by numba and kept on disk."""
     # numba is slow to import: not before trees are evaluated.
-    from numba import njit
+    from wildtype.compiled import njit
 
     @njit(cache=True, nogil=True, boundscheck=False)  # type: ignore[untyped-decorator]
     def add_trees(

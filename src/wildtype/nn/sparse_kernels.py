@@ -20,10 +20,11 @@ from typing import Any
 
 import torch
 from llvmlite import ir
-from numba import njit, types
+from numba import types
 from numba.extending import intrinsic
 from torch import Tensor
 
+from wildtype.compiled import njit
 from wildtype.nn.threads import loops
 
 TILE = 64

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import math
 from collections.abc import Sequence
 from pathlib import Path
@@ -381,6 +382,9 @@ def draw_latents(found: Latents | None, target: Path) -> None:
     first, second = found.explained
     axes.set(xlabel=f"component 1 ({first:.0%})", ylabel=f"component 2 ({second:.0%})")
     axes.legend(fontsize="small")
-    with writing(target) as path, matplotlib.rc_context({"svg.hashsalt": "wildtype", "svg.fonttype": "none"}):
+    drawn = io.BytesIO()  # as in `save_figure`
+    with matplotlib.rc_context({"svg.hashsalt": "wildtype", "svg.fonttype": "none"}):
         metadata = {"Date": None} if target.suffix == ".svg" else None
-        figure.savefig(path, format=target.suffix[1:], metadata=metadata, dpi=150)
+        figure.savefig(drawn, format=target.suffix[1:], metadata=metadata, dpi=150)
+    with writing(target) as path:
+        path.write_bytes(drawn.getvalue())

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import signal
+import threading
 import time
 import warnings
 from collections.abc import Iterator, Sequence
@@ -99,6 +101,21 @@ class _FlushLogsOnError(Callback):
     def on_exception(self, trainer: Trainer, pl_module: FitTask, exception: BaseException) -> None:
         with contextlib.suppress(Exception):  # the first error is the one to show
             pl_module.flush_log()
+
+
+class _KeepSigterm(Callback):
+    """Puts the program's handler of SIGTERM back, which Lightning replaces while it trains.
+
+    Lightning's tells all processes by a broadcast, which waits for ever where the signal came since one of
+    them is gone.
+    """
+
+    def __init__(self) -> None:
+        self.handler = signal.getsignal(signal.SIGTERM)
+
+    def on_train_start(self, trainer: Trainer, pl_module: FitTask) -> None:
+        if callable(self.handler) and threading.current_thread() is threading.main_thread():
+            signal.signal(signal.SIGTERM, self.handler)
 
 
 class _NextEpoch(Callback):
@@ -218,7 +235,7 @@ def fit_model(
     # In this order at the end of an epoch: snapshots are on disk before the epoch is recorded as finished,
     # and the loader learns the next epoch from a record that counts this one.
     hooks: list[Callback] = [PhaseHooks(recorder), Snapshots(folder, config), keeper]
-    hooks += [_NextEpoch(loader, keeper), _FlushLogsOnError()]
+    hooks += [_NextEpoch(loader, keeper), _FlushLogsOnError(), _KeepSigterm()]
     if resume:
         hooks.append(_Restore(keeper.resume(task)))
         loader.set_epoch(keeper.epoch)

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TypeVar
 
 import torch
 from torch import Tensor
 
-from wildtype.errors import ConfigError
+from wildtype.errors import ConfigError, ProcessLostError
 
 T = TypeVar("T")
 
@@ -108,6 +109,33 @@ def world() -> World:
             f"--ntasks-per-node"
         )
     return World(rank, size, size // machines, "srun")
+
+
+LOST = ("Connection closed by peer", "Connection reset by peer", "Broken pipe", "recvBytes", "sendBytes")
+"""What errors of torch say when another process of the run is gone, or its store with it."""
+
+
+@contextlib.contextmanager
+def lost_processes() -> Iterator[None]:
+    """Turn the errors of a process whose run lost another process into one sentence.
+
+    Raises
+    ------
+    ProcessLostError
+        If another process of this run ended, or does not answer.
+    """
+    try:
+        yield
+    except RuntimeError as error:  # gloo raises no class of its own
+        found = world()
+        of_torch = isinstance(error, torch.distributed.DistError)
+        if found.size == 1 or not (of_torch or any(text in str(error) for text in LOST)):
+            raise
+        raise ProcessLostError(
+            f"process {found.rank} of {found.size} stops, because another process of this run ended or "
+            f"does not answer: its own message tells why, if it was not killed; start all of them again, "
+            f"with run.resume=true to continue from the last epoch"
+        ) from error
 
 
 def require_single_process(what: str) -> None:

@@ -17,6 +17,7 @@ import pytest
 import wildtype as wt
 from wildtype.errors import ConfigError
 from wildtype.inference.predictor import Predictor
+from wildtype.report.serving import server as serving_module
 from wildtype.report.serving.answers import GENES, MUTANTS, Answers
 from wildtype.report.serving.server import FILES, LONGEST_BODY, Server
 
@@ -388,3 +389,44 @@ def test_places_that_cannot_be_served_at(server: Server) -> None:
         Server(answers, "127.0.0.1", 70_000)
     with pytest.raises(ConfigError, match=r"'192\.0\.2\.1' is no address of this machine"):
         Server(answers, "192.0.2.1", 0)
+
+
+def test_more_connections_than_the_limit_are_refused_in_one_sentence(
+    predictor: Predictor, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(serving_module, "MOST_CONNECTIONS", 2)
+    with serving(Answers(predictor, "tiny")) as server:
+        assert server.request_queue_size >= 100
+        at = ("127.0.0.1", server.server_port)
+        held = [socket.create_connection(at, timeout=30) for _ in range(2)]
+        for _ in range(2):  # accepted in order: the first two have their threads
+            with socket.create_connection(at, timeout=30) as line:
+                assert line.makefile("rb").readline() == b"HTTP/1.1 503 Service Unavailable\r\n"
+        for line in held:
+            line.close()
+        # The threads of the closed ones end by themselves; how soon is up to the system.
+        assert any(status_or_none(server) == 200 for _ in range(10_000))
+    said = capfd.readouterr().err.splitlines()
+    assert (
+        said.count("wildtype: 2 connections are open, and further ones are refused until some are closed")
+        == 1
+    )
+
+
+def status_or_none(server: Server) -> int | None:
+    try:
+        return Reply(server, "GET", "/").status
+    except (ConnectionError, http.client.HTTPException):
+        return None
+
+
+@pytest.mark.parametrize("sent", ["GET / HT", "POST /api/read HTTP/1.1\r\nContent-Length: 9\r\n"])
+def test_a_request_that_drips_is_cut_off_in_a_sentence(
+    sent: str, server: Server, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    clock = iter([0.0])
+    monkeypatch.setattr(serving_module, "monotonic", lambda: next(clock, 1e6))
+    with socket.create_connection(("127.0.0.1", server.server_port), timeout=30) as line:
+        line.sendall(sent.encode())
+        assert line.recv(1) == b""
+    assert capfd.readouterr().err == "wildtype: a request did not arrive within 60 s, and is cut off\n"

@@ -11,8 +11,9 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from numba import float32, njit
+from numba import float32
 
+from wildtype.compiled import njit
 from wildtype.nn.narrow_kernels import COMPILED, INLINED, exp2
 
 f32 = float32

@@ -11,10 +11,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 from scipy import sparse
 
+from wildtype.compiled import njit
 from wildtype.errors import ConfigError, GeneSetError
 
 Ints = NDArray[np.int64]

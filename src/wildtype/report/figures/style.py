@@ -121,8 +121,12 @@ def save(figure: Figure, target: Path) -> None:
     kind = target.suffix.lower()[1:]
     # Dates would make two files of one figure differ.
     metadata = {"pdf": {"CreationDate": None}, "svg": {"Date": None}}.get(kind)
+    # Into memory first: where a write fails, matplotlib's PDF writer fails again while it cleans up, with an
+    # error that hides the first.
+    drawn = io.BytesIO()
+    figure.savefig(drawn, format=kind, metadata=metadata, dpi=300)
     with writing(target) as path:
-        figure.savefig(path, format=kind, metadata=metadata, dpi=300)
+        path.write_bytes(drawn.getvalue())
 
 
 # ------------------------------------------------------------------------------------------------- for a page

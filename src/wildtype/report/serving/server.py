@@ -6,24 +6,28 @@ name another host or origin, or lack a content type that other sites may not sen
 in it.
 
 The server uses the standard library. Measured with uvicorn: it keeps a connection that sends half a request
-open without limit, so that idle clients could exhaust the connections. Here each read of a connection has a
-time limit.
+open without limit, so that idle clients could exhaust the connections. Here the time of a request and the
+number of connections have limits.
 """
 
 from __future__ import annotations
 
+import contextlib
 import errno
+import io
 import ipaddress
 import json
 import os
 import socket
 import socketserver
 import sys
+import threading
 import traceback
 from collections.abc import Callable, Mapping
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from importlib import resources
+from time import monotonic
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
@@ -33,7 +37,13 @@ from wildtype.report.page import style_sheet
 from wildtype.report.serving.answers import Answers
 
 LONGEST_PATH, LONGEST_BODY, SECONDS = 2_000, 256 * 1024, 60
-"""Letters of a path, bytes of a request's body, and seconds that a read of a connection may wait."""
+"""Letters of a path, bytes of a request's body, and seconds that a connection may wait for a request, a
+request may take to arrive, and an answer to leave."""
+MOST_CONNECTIONS = 64
+"""Connections at a time, each of which takes a thread; a browser opens six."""
+TOO_MANY = (
+    b"HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
+)
 # Nothing loads unless a directive allows it, and then only from this server: markup injected by data could
 # neither run nor send data elsewhere. Frames are forbidden against clickjacking. `trusted-types` makes
 # browsers refuse `innerHTML`, so that a name from data cannot become markup by a mistake in the page's
@@ -90,10 +100,15 @@ class Server(ThreadingHTTPServer):
 
     # Ctrl-C ends the process at once: threads that wait for slow clients do not delay it.
     daemon_threads = True
+    # Connections that the system accepts before they are taken up; 5 by default, fewer than a browser opens
+    # for two pages.
+    request_queue_size = 128
 
     def __init__(self, answers: Answers, host: str, port: int) -> None:
         self.answers, self.host = answers, host
         self.files = _files()
+        self._free = threading.BoundedSemaphore(MOST_CONNECTIONS)
+        self._full = False
         self.address_family = socket.AF_INET6 if ":" in host else socket.AF_INET
         if not 0 <= port <= 65535:
             raise ConfigError(f"--port {port} is no port: give one up to 65535, or 0 for any that is free")
@@ -120,11 +135,74 @@ class Server(ThreadingHTTPServer):
         """Whether only programs on this machine can reach it."""
         return ipaddress.ip_address(str(self.server_address[0])).is_loopback
 
+    def process_request(self, request: Any, client_address: Any) -> None:
+        """Answer a connection in a thread, or refuse it where too many are open."""
+        if self._free.acquire(blocking=False):
+            self._full = False
+            try:
+                super().process_request(request, client_address)
+            except BaseException:  # the system starts no further thread
+                self._free.release()
+                raise
+            return
+        if not self._full:  # one sentence, however many are refused
+            self._full = True
+            print(
+                f"wildtype: {MOST_CONNECTIONS} connections are open, and further ones are refused until some "
+                f"are closed",
+                file=sys.stderr,
+            )
+        with contextlib.suppress(OSError):
+            request.settimeout(0)  # this thread accepts all others, and waits for none
+            request.send(TOO_MANY)
+        self.shutdown_request(request)
+
+    def process_request_thread(self, request: Any, client_address: Any) -> None:
+        """Answer one connection in its thread, and make its place free."""
+        try:
+            super().process_request_thread(request, client_address)
+        finally:
+            self._free.release()
+
     def handle_error(self, request: Any, client_address: Any) -> None:
         """Print an error in one sentence; a closed connection or an exceeded time limit is none."""
         error = sys.exception()
         if not isinstance(error, ConnectionError | TimeoutError):
             _print_error(error)
+
+
+class _Incoming(socket.SocketIO):
+    """The bytes that a client sends: of one request all must arrive in time, however slowly they drip.
+
+    A time limit of every read alone would let a client send a byte a minute for ever.
+    """
+
+    def __init__(self, connection: socket.socket) -> None:
+        super().__init__(connection, "r")
+        self._connection = connection
+        self._until: float | None = None
+
+    def next_request(self) -> None:
+        """Begin to wait for a request: its time begins with its first byte."""
+        self._until = None
+
+    def readinto(self, buffer: Any) -> int | None:
+        """Read what there is, within the time that is left."""
+        left = float(SECONDS) if self._until is None else self._until - monotonic()
+        try:
+            if left <= 0:
+                raise TimeoutError
+            self._connection.settimeout(left)
+            count = super().readinto(buffer)
+        except TimeoutError:
+            if self._until is not None:
+                print(
+                    f"wildtype: a request did not arrive within {SECONDS} s, and is cut off", file=sys.stderr
+                )
+            raise
+        if self._until is None:
+            self._until = monotonic() + SECONDS
+        return count
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -134,8 +212,20 @@ class Handler(BaseHTTPRequestHandler):
     # The `Server` header names no version, which would point to known weaknesses.
     server_version, sys_version = "wildtype", ""
     protocol_version = "HTTP/1.1"
-    # Of every read of the socket: half a request, or an idle connection, does not hold a thread for ever.
+    # Of every write to the socket; reads have a limit of their own.
     timeout = SECONDS
+
+    def setup(self) -> None:
+        """Prepare to read from a connection."""
+        super().setup()
+        self.rfile.close()
+        self._incoming = _Incoming(self.connection)
+        self.rfile = io.BufferedReader(self._incoming)
+
+    def handle_one_request(self) -> None:
+        """Answer one of the requests of a connection."""
+        self._incoming.next_request()
+        super().handle_one_request()
 
     def do_GET(self) -> None:
         """Answer with a file of the page, or with what needs no body."""
@@ -261,6 +351,7 @@ class Handler(BaseHTTPRequestHandler):
         self._send(status, JSON, _json({"error": sentence}))
 
     def _send(self, status: HTTPStatus, kind: str, body: bytes) -> None:
+        self.connection.settimeout(SECONDS)  # reading left it what remained of its time
         self.send_response(status)
         for name, value in HEADERS.items():
             self.send_header(name, value)
