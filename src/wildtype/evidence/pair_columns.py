@@ -342,7 +342,9 @@ class PairColumns:
             values = found.values if len(v) else np.zeros(1, np.float32)
             # Powers of the matrix count paths of one, two and three listed crosses between both genes.
             for power in (1, 2, 3):
-                add(f"paths {power} {name}", term @ values**power)
+                # Row by row: a product of matrices sums in an order that depends on the number of rows, and
+                # the last bit decides on which side of a tree's split a pair falls.
+                add(f"paths {power} {name}", (term * values**power).sum(axis=1))
         ridge = np.einsum("md,md->m", self._two_step[gene[:, 0]], self.similarity.unit[gene[:, 1]])
         columns.append(("two-step ridge", ridge.astype(np.float32)))
         columns += self._predicted_by_kernel(gene, strain)

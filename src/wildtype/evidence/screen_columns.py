@@ -85,7 +85,7 @@ class ScreenColumns:
         values = [
             np.where(measured, self.matrix.values[left, right], np.nan),
             np.where(both, self._completed[left, right], np.nan),
-            product @ self._values,
+            (product * self._values).sum(axis=1),  # as in `PairIndex`: the same whatever the batch
             np.where(both, alike, np.nan),
         ]
         return [(name, value.astype(np.float32)) for name, value in zip(names, values, strict=True)]

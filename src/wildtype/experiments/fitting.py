@@ -34,6 +34,7 @@ from wildtype.experiments.setup import (
 )
 from wildtype.experiments.start import Log
 from wildtype.models.checkpoint import Checkpoint
+from wildtype.models.ensemble import class_of
 from wildtype.models.interface import Model, OrganismTensors, Output
 from wildtype.models.validation_rows import ValidationRows
 from wildtype.mutants import MutantTable
@@ -208,6 +209,7 @@ def make_checkpoint(
 def require_numbers(checkpoint: Checkpoint, table: MutantTable, values: NDArray[np.float64]) -> None:
     """Raise ``DivergedError`` if predictions of rows are no numbers, which finite weights can give too."""
     rows = np.array([output.form != "gene" for output in checkpoint.outputs])[table.phenotype]
+    rows &= class_of(checkpoint.model).scored(table.order)  # a model of pairs says nothing of other mutants
     if broken := int((~np.isfinite(values[rows])).sum()):
         raise DivergedError(
             f"training diverged: {broken:,} of {int(rows.sum()):,} predictions of test rows are not finite; "

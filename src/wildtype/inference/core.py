@@ -30,6 +30,7 @@ from wildtype.models.checkpoint import Checkpoint, load_checkpoint
 from wildtype.models.other_genes import OtherGenes
 from wildtype.mutants import Kind, MutantTable
 from wildtype.mutants.selection import selection_sentences
+from wildtype.nn.threads import survive_forks
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -331,6 +332,7 @@ class Source:
 
     def load(self) -> PredictionCore:
         """Return the core; raises ``CheckpointError`` as ``load_checkpoint`` does."""
+        survive_forks()
         core = core_of(load_checkpoint(self.path), Source(self.path))
         for frame in self.evidence:
             core = core.with_evidence(frame)

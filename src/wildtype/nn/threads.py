@@ -7,6 +7,7 @@ these, which go on spinning for a while: one thread per mutant avoids that too.
 
 from __future__ import annotations
 
+import functools
 import os
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor, wait
@@ -17,6 +18,22 @@ import torch
 
 _one_at_a_time, _making = Lock(), Lock()
 _pools: dict[int, tuple[int, ThreadPoolExecutor]] = {}
+
+
+@functools.cache
+def survive_forks() -> None:
+    """Let processes that are forked from this one compute, with one thread each.
+
+    OpenMP's threads are not copied into a child, and its first parallel loop would wait for them for ever.
+    """
+    if hasattr(os, "register_at_fork"):
+        os.register_at_fork(after_in_child=_after_fork)
+
+
+def _after_fork() -> None:
+    global _one_at_a_time, _making
+    _one_at_a_time, _making = Lock(), Lock()  # another thread of the parent may hold them
+    torch.set_num_threads(1)
 
 
 def loops(count: int, work: Callable[[int], None]) -> None:
