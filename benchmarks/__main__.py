@@ -27,6 +27,7 @@ NAMES = (
     "mask-vs-filter",
     "loader",
     "evidence",
+    "trees",
     "pipelines",
     "store",
     "screen-build",
