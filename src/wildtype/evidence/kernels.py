@@ -211,7 +211,7 @@ def _one_edit(
                         else:
                             for f in range(profile_start[x], profile_start[x + 1]):
                                 alike += profile_value[f] * spread[profile_column[f]]
-                        score += _weight(g, x, near_start, near_column, near_value)
+                        score += weight_of(g, x, near_start, near_column, near_value)
                         score += max(alike, np.float32(0)) ** 2
                     place = _keep(score, best, used)
                     if place >= 0:
@@ -310,7 +310,7 @@ def _two_edits(
                             break
                         if d == a or d == c:  # noqa: SIM109
                             continue
-                        if not _may_hold(key + words[d], marks):
+                        if not may_hold(key + words[d], marks):
                             continue
                         bucket = _find(key + words[d], whole_keys, whole_slots)
                         if bucket < 0:
@@ -335,106 +335,6 @@ def _two_edits(
             row[query, :used] = row[query, :used][by]
             for column in (old, new, place_of):
                 column[query, :used] = column[query, :used][by]
-
-
-def _similar(
-    first: int,
-    last: int,
-    left: Any,
-    right: Any,
-    lanes: Any,
-    part_of: Any,
-    graphs: Csr,
-    linked: Any,
-    profiles: Csr,
-    product: Any,
-    scale: Any,
-    spread: Any,
-    out: Any,
-) -> None:
-    """Write the similarity of genes ``left`` and ``right`` [q, t] in every channel, where both are there.
-
-    Channels: weight in every relation, cosine in every part of the embedding, in all of it, and of profiles.
-    ``out`` [q, t, c] is zero on entry. ``lanes`` [n, d, l] is the embedding by lanes, and ``part_of`` [l] the
-    part of each (see `GeneSimilarity.lanes`). ``graphs`` are all relations, one after the other: their
-    ``indptr`` is [relations, n + 1]; ``linked`` has the bits of pairs with a weight in any of them (see
-    `_mark`). ``product`` holds the products [n, n] of all profiles, or nothing. ``spread`` [contexts] is
-    scratch, zero on entry and exit: the profile of a left gene, made once for all its pairs in a row.
-    """
-    graph_start, graph_column, graph_value = graphs
-    profile_start, profile_column, profile_value = profiles
-    relations, channels = len(graph_start), out.shape[2]
-    sums = np.zeros(len(part_of), np.float32)
-    for at in range(first, last):
-        done = 0
-        while done < left.shape[1]:
-            # The next gene that was not compared yet, and all its pairs in this row.
-            i = left[at, done]
-            seen = i < 0
-            for before in range(done):
-                seen |= left[at, before] == i
-            if seen:
-                done += 1
-                continue
-            if not len(product):
-                for e in range(profile_start[i], profile_start[i + 1]):
-                    spread[profile_column[e]] = profile_value[e]
-            for token in range(done, left.shape[1]):
-                j = right[at, token]
-                if left[at, token] != i or j < 0:
-                    continue
-                if _may_hold(_link(i, j), linked):
-                    for x in range(relations):
-                        out[at, token, x] = scale[x] * _weight(
-                            i, j, graph_start[x], graph_column, graph_value
-                        )
-                # Lane by lane in one vector, so that no product is summed across a vector.
-                sums[:] = 0
-                for d in range(lanes.shape[1]):
-                    for x in range(len(sums)):
-                        sums[x] += lanes[i, d, x] * lanes[j, d, x]
-                total = np.float32(0)
-                for x in range(len(sums)):
-                    channel = relations + part_of[x]
-                    out[at, token, channel] += scale[channel] * sums[x]
-                    total += sums[x]
-                alike = np.float32(0)
-                if len(product):
-                    alike = product[i, j]
-                else:
-                    for e in range(profile_start[j], profile_start[j + 1]):
-                        alike += profile_value[e] * spread[profile_column[e]]
-                out[at, token, channels - 2] = scale[channels - 2] * total
-                out[at, token, channels - 1] = scale[channels - 1] * alike
-            if not len(product):
-                for e in range(profile_start[i], profile_start[i + 1]):
-                    spread[profile_column[e]] = 0
-            done += 1
-
-
-def _copy_similar(first: int, last: int, left: Any, place: Any, table: Any, out: Any) -> None:
-    """Write the rows of ``table`` [n, r, c] of genes ``left`` and neighbours ``place`` [q, t]; -1: none."""
-    for at in range(first, last):
-        for token in range(left.shape[1]):
-            if left[at, token] >= 0 and place[at, token] >= 0:
-                out[at, token] = table[left[at, token], place[at, token]]
-
-
-def _link(i: Any, j: Any) -> Any:
-    """Return a well mixed word for an ordered pair of genes."""
-    word = (np.uint64(i) << np.uint64(32)) | np.uint64(j)
-    word = (word ^ (word >> np.uint64(31))) * np.uint64(0x9E3779B97F4A7C15)
-    return word ^ (word >> np.uint64(29))
-
-
-def _mark_links(indptr: Any, indices: Any, marks: Any) -> None:
-    """Set the bit of every pair with a weight in any relation; ``indptr`` [relations, n + 1]."""
-    mask = np.uint64(64 * len(marks) - 1)
-    for x in range(len(indptr)):
-        for i in range(indptr.shape[1] - 1):
-            for e in range(indptr[x, i], indptr[x, i + 1]):
-                bit = (_link(i, indices[e]) >> np.uint64(24)) & mask
-                marks[bit >> np.uint64(6)] |= np.uint64(1) << (bit & np.uint64(63))
 
 
 def _neighbours(
@@ -515,14 +415,10 @@ def _inverse_rows(indptr: Any, data: Any) -> None:
 make_table = njit(**COMPILED)(_make_table)
 mark = njit(**COMPILED)(_mark)
 _find = njit(inline="always", **COMPILED)(_find)
-_may_hold = njit(inline="always", **COMPILED)(_may_hold)
-_link = njit(inline="always", **COMPILED)(_link)
-mark_links = njit(**COMPILED)(_mark_links)
-_weight = njit(**COMPILED)(_weight)
+may_hold = njit(inline="always", **COMPILED)(_may_hold)
+weight_of = njit(**COMPILED)(_weight)
 _keep = njit(inline="always", **COMPILED)(_keep)
 one_edit = njit(**COMPILED)(_one_edit)
 two_edits = njit(**COMPILED)(_two_edits)
-similar = njit(**COMPILED)(_similar)
-copy_similar = njit(**COMPILED)(_copy_similar)
 neighbours = njit(**COMPILED)(_neighbours)
 to_unit_rows = njit(**COMPILED)(_inverse_rows)

@@ -20,7 +20,7 @@ import torch
 from numpy.typing import NDArray
 from scipy import sparse
 
-from wildtype.evidence import kernels
+from wildtype.evidence import kernels, similarity_kernels
 from wildtype.evidence.effects import Effect, KnockoutEffects, MeasuredEffects
 from wildtype.evidence.kernels import Csr, OneEditAway, Queries, TwoEditsAway
 from wildtype.evidence.measured import MeasuredSets, additive_effects
@@ -203,7 +203,7 @@ class EvidencePart:
             spread = np.zeros(0 if len(self.products) else self.profiles.shape[1], np.float32)
             span = (at * piece, min((at + 1) * piece, rows))
             genes = (*s.lanes, graphs, s.links, self._profiles, self.products, s.scale)
-            kernels.similar(*span, i, j, *genes, spread, out)
+            similarity_kernels.similar(*span, i, j, *genes, spread, out)
 
         self.shared.run(-(-rows // piece), work)
         return out.reshape(*left.shape, channels)
@@ -227,7 +227,9 @@ class EvidencePart:
         piece = CHUNK * 4
 
         def work(i: int) -> None:
-            kernels.copy_similar(i * piece, min((i + 1) * piece, len(gene)), gene, place, table, out)
+            similarity_kernels.copy_similar(
+                i * piece, min((i + 1) * piece, len(gene)), gene, place, table, out
+            )
 
         self.shared.run(-(-len(gene) // piece), work)
         return out

@@ -133,7 +133,8 @@ class GeneSimilarity:
     def _compared(
         self, left: NDArray[np.int64], right: NDArray[np.int64], scale: NDArray[np.float32]
     ) -> NDArray[np.float32]:
-        from wildtype.evidence.kernels import Csr, similar
+        from wildtype.evidence.kernels import Csr
+        from wildtype.evidence.similarity_kernels import similar
 
         out = np.zeros((len(left), 1, len(self.channels)), np.float32)
         no_profiles = Csr(np.zeros(self.genes + 1, np.int64), np.zeros(0, np.int64), np.zeros(0, np.float32))
@@ -162,7 +163,7 @@ class GeneSimilarity:
     @cached_property
     def links(self) -> NDArray[np.uint64]:
         """One bit per pair of genes with a weight in any relation: most have none, and need no search."""
-        from wildtype.evidence.kernels import mark_links
+        from wildtype.evidence.similarity_kernels import mark_links
 
         # At least 16 bits per edge: 6 % of the other pairs look linked, and are searched for in vain.
         out = np.zeros(max(1 << int(16 * len(self.indices)).bit_length(), 64) // 64, np.uint64)
