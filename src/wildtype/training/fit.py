@@ -321,8 +321,9 @@ def _stops(trainer: Trainer) -> Iterator[None]:
         yield
     except SIGTERMException:
         raise SystemExit(TERMINATED) from None
-    except SystemExit:
-        if trainer.interrupted:
+    except SystemExit as end:
+        # SIGTERM leaves Lightning in the same state, with the code of its handler.
+        if trainer.interrupted and end.code != TERMINATED:
             raise KeyboardInterrupt from None
         raise
 
