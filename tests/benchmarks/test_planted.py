@@ -1,10 +1,16 @@
 """Planted slow-downs are found and named, and what is planted changes nothing but the time."""
 
+import gc
+from types import SimpleNamespace
+from unittest.mock import patch
+
 import pytest
 import torch
 
 from benchmarks import planted
 from benchmarks.planted import PLANTS, bench_planted
+from benchmarks.planted_runtime import collects_all_the_time
+from wildtype.training.task import FitTask
 
 
 @pytest.mark.alone
@@ -47,6 +53,17 @@ def test_a_dense_adjacency_gives_the_same_loss():
         for dense in (True, False)
     ]
     assert losses[0] == pytest.approx(losses[1], rel=1e-5)
+
+
+def test_the_collector_rests_in_no_step_whatever_else_the_program_holds():
+    held = [[number] for number in range(400_000)]  # four times what a step keeps
+    task = SimpleNamespace()
+    with patch.object(FitTask, "training_step", lambda self, batch, row: None), collects_all_the_time():
+        for _ in range(2):
+            before = gc.get_stats()[2]["collections"]
+            FitTask.training_step(task, None, 0)
+            assert gc.get_stats()[2]["collections"] > before
+    assert len(held) == 400_000
 
 
 @pytest.mark.alone
