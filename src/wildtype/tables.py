@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from wildtype.errors import SourceError, reason_of
+from wildtype.unpacking import opened, read_parquet
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -38,7 +39,6 @@ def read_frame(path: str | Path, what: str, texts: type | Mapping[str, type] = s
     """
     import pandas as pd
     import pyarrow as pa
-    import pyarrow.parquet as pq
 
     path = Path(path)
     if not path.is_file():
@@ -46,9 +46,10 @@ def read_frame(path: str | Path, what: str, texts: type | Mapping[str, type] = s
     try:
         if path.suffix == ".parquet":
             # What pandas noted about the table when it was written may be damaged, and is not needed.
-            frame: pd.DataFrame = pq.read_table(path).to_pandas(ignore_metadata=True)
+            frame: pd.DataFrame = read_parquet(path).to_pandas(ignore_metadata=True)
             return frame
-        return pd.read_csv(path, dtype=texts)
+        with opened(path) as stream:
+            return pd.read_csv(stream, dtype=texts)
     except (pa.ArrowException, ValueError, OSError, EOFError) as error:
         raise SourceError(
             f"{str(path)!r} cannot be read as a table ({reason_of(error)}): give CSV or Parquet"

@@ -1,23 +1,34 @@
 """What compressed files may unpack to: absolute limits and a ratio, one for every reader.
 
-A file of kilobytes can unpack to gigabytes. A reader knows what it has unpacked so far and how much it has
-read of the file, and stops where the one is out of proportion to the other.
+A file of kilobytes can unpack to gigabytes. A reader knows what it has unpacked so far and how large the file
+is, and stops where the one is out of proportion to the other. Archives, workbooks, compressed text, arrays
+and Parquet are all held to `LIMITS`.
 """
 
 from __future__ import annotations
 
+import gzip
+import io
 import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any, cast
 
 from wildtype.errors import SourceError
 from wildtype.files import require_regular
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from numpy.typing import NDArray
 
 MIB = 1 << 20
+GZIP_MAGIC = b"\x1f\x8b"
+CELL = 8
+"""Bytes that a cell of a table takes at least, whatever its file says."""
+BATCH = 4096
+"""Rows of a Parquet file that are unpacked at a time."""
 
 
 @dataclass(frozen=True)
@@ -26,36 +37,132 @@ class UnpackingLimits:
 
     Attributes
     ----------
-    bytes : int
-        In all.
-    ratio : float
-        Unpacked bytes per byte of the file. Sorted tables of zeros reach some hundred.
-    free : int
-        Bytes up to which the ratio does not matter: a small file of one repeated line is no attack.
+    total : int
+        Bytes in all.
+    ratio : int
+        Unpacked bytes per byte of the file, where more than `small` bytes are unpacked. Tables of zeros and
+        ones reach 100; a decompression bomb has 1,000 and more.
+    small : int
+        Bytes below which no ratio is harmful: a small file of one repeated line is no attack.
     members : int
-        Entries of an archive.
+        Files in an archive.
     """
 
-    bytes: int = 2 << 30
-    ratio: float = 200.0
-    free: int = 64 * MIB
+    total: int = 2 << 30
+    ratio: int = 250
+    small: int = 64 * MIB
     members: int = 100_000
 
     def allowed(self, packed: int) -> int:
         """Return how many bytes a file of so many bytes may unpack to, never less than its size."""
-        return max(packed, min(self.bytes, max(self.free, int(self.ratio * packed))))
+        return max(packed, min(self.total, max(self.small, self.ratio * packed)))
 
     def check(self, path: str | Path, packed: int, unpacked: int) -> None:
         """Refuse what is more than allowed; raises ``SourceError``."""
         if unpacked > self.allowed(packed):
-            raise SourceError(
-                f"{str(path)!r} ({packed / MIB:,.1f} MiB) unpacks to more than "
-                f"{self.allowed(packed) / MIB:,.0f} MiB: if you trust it, unpack it yourself and give "
-                "what is in it"
-            )
+            raise self.refusal(path, packed)
+
+    def refusal(self, path: str | Path, packed: int) -> SourceError:
+        """Return the error for a file of so many bytes that unpacks to too much."""
+        return SourceError(
+            f"{str(path)!r} ({size_text(packed)}) unpacks to more than {size_text(self.allowed(packed))}, as "
+            "a decompression bomb does: if you trust it, unpack it yourself and give what is in it"
+        )
+
+
+def size_text(count: int) -> str:
+    """Return a number of bytes for a message."""
+    return f"{count / MIB:,.0f} MiB" if count >= MIB else f"{count:,} bytes"
 
 
 LIMITS = UnpackingLimits()
+
+
+@contextmanager
+def opened(path: Path, limits: UnpackingLimits = LIMITS) -> Iterator[IO[bytes]]:
+    """Open a plain or gzip-compressed file for reading, with the bytes that come out counted.
+
+    Raises
+    ------
+    OSError
+        If it cannot be opened.
+    SourceError
+        While it is read, if it unpacks to too much.
+    """
+    with open(path, "rb") as handle:
+        if handle.read(len(GZIP_MAGIC)) != GZIP_MAGIC:
+            handle.seek(0)
+            yield handle
+            return
+    with gzip.open(path) as stream:
+        yield io.BufferedReader(_Counted(stream, path, limits))
+
+
+class _Counted(io.RawIOBase):
+    """A decompressed stream that stops where a file unpacks to too much."""
+
+    def __init__(self, inner: Any, path: Path, limits: UnpackingLimits) -> None:
+        super().__init__()
+        self._inner, self._path, self._limits = inner, path, limits
+        self._packed, self._unpacked = path.stat().st_size, 0
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        count = cast(int, self._inner.readinto(buffer))
+        self._unpacked += count
+        self._limits.check(self._path, self._packed, self._unpacked)
+        return count
+
+
+def read_parquet(path: Path, limits: UnpackingLimits = LIMITS) -> pa.Table:
+    """Return a Parquet file as a table, a few thousand rows unpacked at a time.
+
+    Raises
+    ------
+    OSError, ValueError, pyarrow.ArrowException
+        If it is missing or no Parquet file.
+    SourceError
+        If it unpacks to too much: repeated values take no room in the file.
+    """
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    with pq.ParquetFile(require_regular(path)) as file:
+        facts, packed = file.metadata, path.stat().st_size
+        stated = sum(facts.row_group(at).total_byte_size for at in range(facts.num_row_groups))
+        limits.check(path, packed, max(stated, CELL * facts.num_rows * facts.num_columns))
+        unpacked, batches = 0, []
+        for batch in file.iter_batches(batch_size=BATCH):
+            unpacked += batch.nbytes
+            limits.check(path, packed, unpacked)
+            batches.append(batch)
+        return pa.Table.from_batches(batches, file.schema_arrow)
+
+
+def check_hdf5(path: Path, limits: UnpackingLimits = LIMITS, within: str = "/") -> None:
+    """Refuse an HDF5 file whose arrays in the group ``within`` are far larger than the file.
+
+    Raises
+    ------
+    OSError, ValueError, KeyError
+        If it is missing or no HDF5 file.
+    SourceError
+        If it unpacks to too much: chunks that were never written take no room in the file.
+    """
+    import h5py  # type: ignore[import-not-found,import-untyped,unused-ignore]
+
+    unpacked = 0
+
+    def add(name: str, item: Any) -> None:
+        nonlocal unpacked
+        if isinstance(item, h5py.Dataset):
+            unpacked += item.size * max(item.dtype.itemsize, 1)
+
+    with h5py.File(path) as file:
+        file[within].visititems(add)
+    limits.check(path, path.stat().st_size, unpacked)
 
 
 def check_zip(

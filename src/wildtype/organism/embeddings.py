@@ -23,7 +23,7 @@ from wildtype.files import sha256_of_file
 from wildtype.organism.components import spread
 from wildtype.organism.features import FeatureBlock
 from wildtype.organism.genes import GeneIndex
-from wildtype.unpacking import read_arrays
+from wildtype.unpacking import check_hdf5, opened, read_arrays, read_parquet
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -160,9 +160,10 @@ def _read(path: Path, columns: Sequence[str]) -> tuple[list[str], NDArray[np.flo
     import pandas as pd
 
     if suffix in (".csv", ".tsv"):
-        frame = pd.read_csv(path, dtype={0: str}, sep="," if suffix == ".csv" else "\t")
+        with opened(path) as stream:
+            frame = pd.read_csv(stream, dtype={0: str}, sep="," if suffix == ".csv" else "\t")
     elif suffix == ".parquet":
-        frame = pd.read_parquet(path)
+        frame = read_parquet(path).to_pandas()
         if all(np.issubdtype(dtype, np.number) for dtype in frame.dtypes):
             frame = frame.reset_index()
     elif suffix == ".h5ad":
@@ -218,6 +219,7 @@ def _read_var(path: Path) -> pd.DataFrame:
         raise SourceError(
             f"{str(path)!r} is an AnnData file, and anndata is not installed: pip install 'wildtype[anndata]'"
         ) from None
+    check_hdf5(path, within="var")
     # backed: only var is read, not the matrix of cells
     found = anndata.read_h5ad(path, backed="r")
     try:

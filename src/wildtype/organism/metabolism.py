@@ -9,7 +9,6 @@ Legend: m mutants · r reactions · c complexes · g genes in rules.
 
 from __future__ import annotations
 
-import gzip
 import io
 import warnings
 import zipfile
@@ -27,6 +26,7 @@ from wildtype.errors import ConfigError, SourceError, reason_of
 from wildtype.files import cache_dir, content_hash, sha256_of_file, writing
 from wildtype.organism.gene_rules import minimal_complexes, parse_rule, rule_genes
 from wildtype.organism.genes import GeneIndex
+from wildtype.unpacking import opened
 
 FORMAT = 1
 LARGEST_MODEL = 256 << 20
@@ -346,9 +346,7 @@ def _read_model(path: Path) -> Any:
 
 def _read_text(path: Path) -> str:
     """Return the text of a plain or gzip-compressed file of at most `LARGEST_MODEL` bytes."""
-    with open(path, "rb") as handle:
-        packed = handle.read(2) == b"\x1f\x8b"
-    with gzip.open(path) if packed else open(path, "rb") as stream:
+    with opened(path) as stream:
         data = stream.read(LARGEST_MODEL + 1)
     if len(data) > LARGEST_MODEL:
         raise ValueError(f"it holds more than {LARGEST_MODEL >> 20} MiB, expected far less")

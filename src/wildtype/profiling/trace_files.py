@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -11,6 +10,7 @@ from typing import Any
 
 from wildtype.errors import ConfigError, reason_of
 from wildtype.profiling.trace_analysis import Event, TraceReport, analyse, duration, section
+from wildtype.unpacking import opened
 
 TOP = 15
 """Rows per list that are printed."""
@@ -25,10 +25,8 @@ def read_events(path: Path) -> list[Event]:
         If there is no such file, or it is no trace of torch's profiler.
     """
     try:
-        content = path.read_bytes()
-        if content[:2] == b"\x1f\x8b":
-            content = gzip.decompress(content)
-        record = json.loads(content)
+        with opened(path) as stream:
+            record = json.load(stream)
         events = record["traceEvents"] if isinstance(record, dict) else record
         found: list[Event] = [event for event in events if isinstance(event, dict)]
     except FileNotFoundError as error:

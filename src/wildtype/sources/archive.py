@@ -16,13 +16,14 @@ import tarfile
 import zipfile
 import zlib
 from collections.abc import Callable, Collection, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO, Any, Literal, cast
 
+from wildtype import unpacking
 from wildtype.errors import OutputError, SourceError, WildtypeError, reason_of, shown
 from wildtype.files import writing, writing_folder
-from wildtype.sources.text import GZIP_MAGIC
+from wildtype.unpacking import GZIP_MAGIC, UnpackingLimits, size_text
 
 REMEDY = "fetch the archive again from its publisher"
 CHUNK = 1 << 20
@@ -34,31 +35,8 @@ _ILLEGAL = str.maketrans({c: "_" for c in '<>:"|?*'})
 """Characters that some file systems do not allow in names; one published folder name holds a colon."""
 
 
-@dataclass(frozen=True)
-class Limits:
-    """What an archive may unpack to, in bytes.
-
-    Attributes
-    ----------
-    member, total : int
-        Largest member, and largest sum over everything that is decompressed.
-    ratio : int
-        Largest ratio of unpacked to packed size, where more than `small` bytes are unpacked. Tables of
-        zeros and ones reach 100; a decompression bomb has 1,000 and more.
-    small : int
-        Unpacked size below which no ratio is harmful.
-    members : int
-        Largest number of members.
-    """
-
-    member: int = 4 << 30
-    total: int = 8 << 30
-    ratio: int = 250
-    small: int = 64 << 20
-    members: int = 100_000
-
-
-LIMITS = Limits()
+LIMITS = replace(unpacking.LIMITS, total=8 << 30)
+"""Members are unpacked to files or one at a time, and an archive of a publisher holds several large ones."""
 
 
 @dataclass(frozen=True)
@@ -97,10 +75,6 @@ def _decompressed(path: Path) -> IO[bytes]:
     with open(path, "rb") as handle:
         packed = handle.read(2) == GZIP_MAGIC
     return cast("IO[bytes]", gzip.open(path)) if packed else open(path, "rb")
-
-
-def _size(count: int) -> str:
-    return f"{count / 2**20:,.0f} MiB" if count >= 2**20 else f"{count:,} bytes"
 
 
 @contextlib.contextmanager
@@ -153,7 +127,7 @@ class _Archive:
     ``folder`` is where members are to be unpacked; where they are only read, a folder that need not exist.
     """
 
-    def __init__(self, path: Path, limits: Limits, folder: Path | None = None) -> None:
+    def __init__(self, path: Path, limits: UnpackingLimits, folder: Path | None = None) -> None:
         with _explained(path):
             self.path, self.limits, self.kind = path, limits, archive_kind(path)
             self.folder = folder or path.with_name(f"{path.name} unpacked")
@@ -166,15 +140,10 @@ class _Archive:
         """Count decompressed bytes; raises ``SourceError`` where they are too many."""
         # Counting continues over all members, so that many small bombs are found like one large one.
         self.unpacked += size
-        if self.unpacked > self.limits.total:
-            raise SourceError(
-                f"{self.path} unpacks to more than {_size(self.limits.total)}, expected far less: {REMEDY}"
-            )
-        if self.unpacked > max(self.limits.small, self.limits.ratio * self.packed):
-            raise SourceError(
-                f"{self.path} unpacks to more than {self.limits.ratio} times its size of "
-                f"{_size(self.packed)}, as a decompression bomb does: {REMEDY}"
-            )
+        if self.unpacked > self.limits.total:  # also of an archive that is not compressed
+            most = size_text(self.limits.total)
+            raise SourceError(f"{self.path} unpacks to more than {most}, expected far less: {REMEDY}")
+        self.limits.check(self.path, self.packed, self.unpacked)
 
     def walk(self) -> Iterator[tuple[Member, Opener]]:
         """Yield every file and a function that opens it, to be called before the next file is taken."""
@@ -213,7 +182,7 @@ class _Archive:
                     # Tarfile would count through a stated size, however short the file is.
                     if info.size > self.limits.total:
                         raise SourceError(
-                            f"{self.path} states more than {_size(self.limits.total)} for {shown(name)}: "
+                            f"{self.path} states more than {size_text(self.limits.total)} for {shown(name)}: "
                             f"{REMEDY}"
                         )
                     if info.islnk() or info.issym():
@@ -229,12 +198,8 @@ class _Archive:
 
     def chunks(self, member: Member, opener: Opener) -> Iterator[bytes]:
         """Yield a member's content, its size checked as it comes."""
-        left = self.limits.member
         with _explained(self.path), opener() as source:
             while chunk := source.read(CHUNK):
-                left -= len(chunk)
-                if left < 0:
-                    raise self.refusal(member, f"more than {_size(self.limits.member)} large")
                 if self.kind == "zip":  # the bytes of a tar stream are counted by _Counted
                     self.count(len(chunk))
                 yield chunk
@@ -243,8 +208,8 @@ class _Archive:
         """Raise ``SourceError`` if a member is not to be unpacked."""
         if member.refused:
             raise self.refusal(member, member.refused)
-        if member.size > self.limits.member:
-            raise self.refusal(member, f"more than {_size(self.limits.member)} large")
+        if member.size > self.limits.total:
+            raise self.refusal(member, f"more than {size_text(self.limits.total)} large")
 
     def refusal(self, member: Member, reason: str) -> SourceError:
         """Return the error for a member that is not unpacked."""
@@ -271,7 +236,7 @@ def _opened(archive: tarfile.TarFile, info: tarfile.TarInfo) -> IO[bytes]:
     return source
 
 
-def list_members(path: str | Path, *, limits: Limits = LIMITS) -> list[Member]:
+def list_members(path: str | Path, *, limits: UnpackingLimits = LIMITS) -> list[Member]:
     """Return the files of a zip or tar archive in its order, also those that would be refused; no folders.
 
     Raises
@@ -297,7 +262,7 @@ def _find(path: Path, wanted: str, among: list[Member]) -> Member:
     return found[0]
 
 
-def _content(path: Path, wanted: str, limits: Limits) -> Iterator[bytes]:
+def _content(path: Path, wanted: str, limits: UnpackingLimits) -> Iterator[bytes]:
     """Yield the content of one member, then read to the end of the archive, where its checksum is."""
     member = _find(path, wanted, list_members(path, limits=limits))
     archive = _Archive(path, limits)
@@ -307,7 +272,7 @@ def _content(path: Path, wanted: str, limits: Limits) -> Iterator[bytes]:
             yield from archive.chunks(member, opener)
 
 
-def read_member(path: str | Path, member: str, *, limits: Limits = LIMITS) -> bytes:
+def read_member(path: str | Path, member: str, *, limits: UnpackingLimits = LIMITS) -> bytes:
     """Return the content of one member.
 
     Parameters
@@ -316,7 +281,7 @@ def read_member(path: str | Path, member: str, *, limits: Limits = LIMITS) -> by
         A zip or tar archive, the latter plain or gzip-compressed; recognised by its content.
     member : str
         The member's path in the archive, or its end where only one member ends so.
-    limits : Limits
+    limits : UnpackingLimits
         What it may unpack to.
 
     Raises
@@ -328,7 +293,9 @@ def read_member(path: str | Path, member: str, *, limits: Limits = LIMITS) -> by
     return b"".join(_content(Path(path), member, limits))
 
 
-def copy_member(path: str | Path, member: str, target: str | Path, *, limits: Limits = LIMITS) -> None:
+def copy_member(
+    path: str | Path, member: str, target: str | Path, *, limits: UnpackingLimits = LIMITS
+) -> None:
     """Write one member to the file `target`, completely or not at all, without holding it in memory.
 
     Raises
@@ -344,7 +311,11 @@ def copy_member(path: str | Path, member: str, target: str | Path, *, limits: Li
 
 
 def extract(
-    path: str | Path, folder: str | Path, members: Collection[str] | None = None, *, limits: Limits = LIMITS
+    path: str | Path,
+    folder: str | Path,
+    members: Collection[str] | None = None,
+    *,
+    limits: UnpackingLimits = LIMITS,
 ) -> list[Path]:
     """Unpack an archive into a new folder, completely or not at all, and return the files in archive order.
 
@@ -357,7 +328,7 @@ def extract(
     members : collection of str, optional
         Which members, named as for `read_member`; all of them if not given. Characters of their names that
         some file systems do not allow (a colon) become ``_``.
-    limits : Limits
+    limits : UnpackingLimits
         What it may unpack to.
 
     Raises

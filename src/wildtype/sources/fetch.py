@@ -24,7 +24,7 @@ from wildtype.sources.archive import Member, archive_kind, copy_member
 from wildtype.sources.download import INCOMING, Progress, Transport, download, no_progress
 from wildtype.sources.publisher import Publisher, RemoteFile
 from wildtype.sources.publishers import select
-from wildtype.sources.text import GZIP_MAGIC
+from wildtype.unpacking import GZIP_MAGIC
 
 RECORD = "fetched.json"
 """Record of a folder: file name -> publisher, origin and SHA-256."""

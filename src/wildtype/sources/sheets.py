@@ -10,7 +10,7 @@ import io
 import warnings
 import zipfile
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -19,6 +19,7 @@ import numpy as np
 from wildtype.errors import SourceError, WildtypeError, reason_of, shown
 from wildtype.sources.columns import Header, header_fits, spelled
 from wildtype.sources.text import REMEDY, Rows, read_bytes
+from wildtype.unpacking import LIMITS, check_zip
 
 if TYPE_CHECKING:
     import openpyxl
@@ -165,10 +166,7 @@ def _workbook(path: Path, data: bytes, limit: int) -> openpyxl.Workbook:
 
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
         # Before openpyxl sees the file, because it unpacks without a limit.
-        if sum(info.file_size for info in archive.infolist()) > limit:  # zipfile reads no more than it states
-            raise SourceError(
-                f"{path} unpacks to more than {limit / 2**20:,.0f} MiB, expected far less: {REMEDY}"
-            )
+        check_zip(path, archive, len(data), replace(LIMITS, total=limit))
         for info in archive.infolist():
             _refuse_entities(path, archive, info)
     return openpyxl.load_workbook(io.BytesIO(data), read_only=True, data_only=True, keep_links=False)

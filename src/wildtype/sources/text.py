@@ -23,10 +23,10 @@ from numpy.typing import NDArray
 from wildtype.datasets.reading import ReadReport
 from wildtype.errors import AmbiguousGeneError, MissingFileError, SourceError, reason_of, shown
 from wildtype.organism import GeneIndex
+from wildtype.unpacking import GZIP_MAGIC, LIMITS
 
-MAX_BYTES = 2 << 30
+MAX_BYTES = LIMITS.total
 """Largest uncompressed size that is read; a larger file is damaged or hostile."""
-GZIP_MAGIC = b"\x1f\x8b"
 LARGEST = 1e30
 """Numbers beyond are no measurements, and would overflow in single precision."""
 REMEDY = "fetch the publisher's file again"
@@ -84,6 +84,10 @@ def read_pieces(path: str | Path, *, limit: int = MAX_BYTES, size: int | None = 
                 yield raw
                 raw = read(chunk)
             return
+        packed = path.stat().st_size
+        allowed = LIMITS.allowed(packed)
+        excess = SourceError(too_large) if limit <= allowed else LIMITS.refusal(path, packed)
+        left = min(limit, allowed)
         while raw.startswith(GZIP_MAGIC):  # a gzip file is one or more members
             member = zlib.decompressobj(wbits=31)
             while not member.eof:
@@ -94,7 +98,7 @@ def read_pieces(path: str | Path, *, limit: int = MAX_BYTES, size: int | None = 
                 except zlib.error as error:
                     raise SourceError(f"{path} is not a whole gzip file ({error}): {REMEDY}") from None
                 if len(part) > left:
-                    raise SourceError(too_large)
+                    raise excess
                 if not (raw or part or member.eof):
                     raise SourceError(
                         f"{path} is cut short: the gzip stream ends before its end mark; {REMEDY}"

@@ -16,7 +16,7 @@ from wildtype.organism.storage import read_organism
 from wildtype.sources.download import INCOMING
 from wildtype.sources.fetch import RECORD, confirms, default_folder, recorded, unpacked_sha256
 from wildtype.sources.publishers import owners
-from wildtype.sources.text import GZIP_MAGIC
+from wildtype.unpacking import GZIP_MAGIC
 
 State = Literal["ok", "unchanged", "not known", "damaged"]
 

@@ -15,12 +15,12 @@ from wildtype.datasets.storage import read_dataset
 from wildtype.organism import metabolism
 from wildtype.organism.storage import read_organism
 from wildtype.sources import archive, columns, sheets, text
-from wildtype.sources.archive import Limits
 from wildtype.sources.text import Collector
 from wildtype.sources.user_tables.table import read_table
 from wildtype.sources.yeast.genes import sgd
 from wildtype.sources.yeast.readers import all_readers
 from wildtype.sources.yeast.screens import mat5
+from wildtype.unpacking import UnpackingLimits
 
 
 def published() -> dict[str, Read]:
@@ -41,7 +41,7 @@ def _own(folder: Path, given: Any, collect: Collector) -> None:
 
 
 def _archive(folder: Path, name: str, collect: Collector) -> None:
-    limits = Limits(small=LIMIT, total=2 * LIMIT)
+    limits = UnpackingLimits(small=LIMIT, total=2 * LIMIT)
     archive.list_members(folder / name, limits=limits)
     archive.read_member(folder / name, "three.txt", limits=limits)
     target = folder.parent / f"{folder.name}.unpacked"

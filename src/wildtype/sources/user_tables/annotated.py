@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from wildtype.errors import ConfigError, SourceError, reason_of, shown
 from wildtype.sources.user_tables.grid import Grid, Numbers
 from wildtype.sources.user_tables.vocabulary import Columns
+from wildtype.unpacking import check_hdf5
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -94,7 +95,10 @@ def read_annotated(path: str | Path, columns: Columns, layer: str = "") -> Annot
         ) from error
     path = Path(path)
     try:
+        check_hdf5(path)
         data = anndata.read_h5ad(path)
+    except SourceError:
+        raise
     except Exception as error:
         # A damaged file fails in whichever library reads that part of it.
         raise SourceError(f"{path} is no whole .h5ad file ({reason_of(error)}): export it again") from error

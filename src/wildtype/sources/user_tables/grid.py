@@ -19,6 +19,7 @@ from wildtype.sources import text
 from wildtype.sources.sheets import read_sheet, sheets_with_cells
 from wildtype.sources.user_tables.numbers import NumberStyle
 from wildtype.sources.user_tables.problems import Problem
+from wildtype.unpacking import read_parquet
 
 WIDEST = 1 << 14
 """Columns that a sheet may have."""
@@ -342,10 +343,9 @@ def separator_of(lines: Sequence[str]) -> str:
 
 def _parquet(path: Path) -> Iterator[tuple[int, list[str]]]:
     import pyarrow as pa
-    import pyarrow.parquet as pq
 
     try:
-        table = pq.read_table(path)
+        table = read_parquet(path)
         names, columns = table.column_names, [column.to_pylist() for column in table.columns]
     except (pa.ArrowException, OSError, ValueError) as error:
         raise SourceError(f"{path} is not a whole Parquet file ({reason_of(error)}): {_REMEDY}") from error
