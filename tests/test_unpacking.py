@@ -52,7 +52,9 @@ def bombs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     made["cells.h5ad"] = folder / "cells.h5ad"
     with h5py.File(made["cells.h5ad"], "w") as file:  # chunks that are never written
         for name in ("X", "var/gene"):
-            file.create_dataset(name, shape=(1 << 20, 1 << 20), dtype="f4", chunks=(1024, 1024), compression="gzip")
+            file.create_dataset(
+                name, shape=(1 << 20, 1 << 20), dtype="f4", chunks=(1024, 1024), compression="gzip"
+            )
     return made
 
 

@@ -20,6 +20,7 @@ from wildtype.files import content_hash, sha256_of_file
 from wildtype.models.checkpoint import HASHED, HASHED_IF_THERE, OWN_HASH, load_checkpoint
 from wildtype.models.organism_tensors import from_tensors
 from wildtype.models.parameter_budget import within
+from wildtype.organism import GeneIndex
 
 
 @pytest.fixture
@@ -142,3 +143,85 @@ def test_the_budget_ends_with_its_block() -> None:
     with pytest.raises(ValueError, match="larger"), within(1, 10):
         nn.Linear(10_000, 200)
     nn.Linear(10_000, 200)
+
+
+def rewrite(path: Path, act: Callable[[dict[str, Any]], object]) -> None:
+    """Change the arrays of a file."""
+    with np.load(path) as stored:
+        arrays = dict(stored)
+    act(arrays)
+    with open(path, "wb") as handle:
+        np.savez(handle, **arrays)
+
+
+@pytest.mark.parametrize("name", ["essential", "single_fitness", "single_fitness_sd", "part"])
+def test_columns_beside_known_mutants_have_a_row_for_each(copy: Path, name: str) -> None:
+    rewrite(copy / "known.npz", lambda arrays: arrays.update({name: arrays[name][:-1]}))
+    change(copy, lambda record: None)
+    refused(copy, f"{name} of known.npz is .*, expected [0-9,]+ numbers")
+
+
+SCREEN = {
+    "0.gene": np.array([0, 1, 2]),
+    "0.kind": np.zeros(3, np.uint8),
+    "0.first": np.array([0, 1], np.int32),
+    "0.second": np.array([1, 2], np.int32),
+    "0.value": np.array([0.1, -0.1], np.float32),
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "array", "words"),
+    [
+        ("gene", np.array([0, 1, 10**6]), "names genes beyond"),
+        ("gene", np.array([0, 1, -1]), "names genes beyond"),
+        ("gene", np.array([0, 0, 1]), "not in ascending order"),
+        ("gene", np.array([0.0, 1.0, 2.0]), "expected whole numbers"),
+        ("kind", np.array([0, 0, 200], np.uint8), "names kinds beyond"),
+        ("kind", np.zeros(2, np.uint8), "expected 3 numbers"),
+        ("second", np.array([1, 3], np.int32), "names strains beyond"),
+        ("second", np.array([1], np.int32), "expected 2 numbers"),
+        ("value", np.array([0.1, np.inf], np.float32), "values that are no numbers"),
+        ("value", np.array(["a", "b"]), "expected 2 numbers"),
+    ],
+)
+def test_pairs_of_other_screens_fit_their_strains(
+    copy: Path, name: str, array: np.ndarray[Any, Any], words: str
+) -> None:
+    def add(record: dict[str, Any]) -> None:
+        record["screens"] = ["another"]
+        record["sha256"]["screens.npz"] = ""
+
+    np.savez(copy / "screens.npz", **SCREEN)
+    change(copy, add)
+    assert [screen.name for screen in load_checkpoint(copy).known.screens] == ["another"]
+    np.savez(copy / "screens.npz", **(SCREEN | {f"0.{name}": array}))
+    change(copy, add)
+    refused(copy, words)
+
+
+@pytest.mark.parametrize("name", ["single_fitness", "essential", "metabolic"])
+def test_what_is_known_of_other_genes_has_a_row_for_each(copy: Path, name: str) -> None:
+    def add(record: dict[str, Any]) -> None:
+        record["others"] = {"known_by": "nothing"}
+        record["sha256"].update({"others.json": "", "others.npz": ""})
+
+    names = [*GeneIndex.from_json(json.loads((copy / "genes.json").read_text())).names, "other1", "other2"]
+    (copy / "others.json").write_text(json.dumps(GeneIndex(names).to_json()))
+    known: dict[str, Any] = dict.fromkeys(("single_fitness", "single_fitness_sd"), np.ones(2, np.float32))
+    known |= dict.fromkeys(("essential", "metabolic", "dubious"), np.zeros(2, bool))
+    np.savez(copy / "others.npz", **known)
+    change(copy, add)
+    assert load_checkpoint(copy).others is not None
+    np.savez(copy / "others.npz", **(known | {name: np.zeros(1)}))
+    change(copy, add)
+    refused(copy, f"{name} of others.npz is .*, expected 2 numbers")
+
+
+def test_calibration_has_a_row_for_each_validation_row(copy: Path) -> None:
+    rewrite(
+        copy / "calibration.npz",
+        lambda arrays: arrays.update({name: array[:-1] for name, array in arrays.items()}),
+    )
+    change(copy, lambda record: None)
+    refused(copy, "predicted of calibration.npz is .*, expected [0-9,]+ numbers")

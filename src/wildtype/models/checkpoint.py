@@ -58,11 +58,12 @@ from wildtype.models.organism_tensors import from_tensors, to_tensors
 from wildtype.models.other_genes import OtherGenes
 from wildtype.models.parameter_budget import within
 from wildtype.models.registry import MODELS, settings_of_model
+from wildtype.models.stored_bounds import require_in_table, require_length, require_screen
 from wildtype.models.trained import TrainedModel, fresh_model
+from wildtype.models.validation_rows import COLUMNS, ValidationRows
 from wildtype.models.validation_rows import FILE as CALIBRATION
-from wildtype.models.validation_rows import ValidationRows
 from wildtype.mutants.grid import CrossSides, ScreenGrid
-from wildtype.mutants.table import MutantTable, read_table, save_table
+from wildtype.mutants.table import read_table, save_table
 from wildtype.organism import Coordinates, GeneIndex
 from wildtype.organism.features import FeatureScaling
 from wildtype.plugins import recorded, require_plugins
@@ -185,6 +186,10 @@ def _read_others(folder: Path, record: Mapping[str, Any], tokens: int) -> OtherG
     """Return the genes that are no tokens, from the files and the part of the record that were written."""
     genes = GeneIndex.from_json(read_json(folder / OTHERS))
     arrays = read_arrays(folder / OTHERS_KNOWN)
+    if not 0 <= tokens <= len(genes):
+        raise ValueError(f"{OTHERS} names {len(genes):,} genes, fewer than the {tokens:,} of the model")
+    own = {name: x for name, x in arrays.items() if not name.startswith(PLACES)}
+    require_length(OTHERS_KNOWN, own, len(genes) - tokens)
     organism = None
     if "operators" in record:
         organism = from_tensors(load_file(folder / OTHERS_SEEN), record["operators"])
@@ -261,11 +266,15 @@ def load_checkpoint(path: str | Path) -> Checkpoint:
         scaling = read_json(folder / "scaling.json")
         metrics = read_json(folder / "metrics.json")
         table, beside = read_table(folder / "known.npz")
-        _require_in_range(table, len(genes), "known.npz")
+        require_in_table("known.npz", table, len(genes))
+        require_length("known.npz", {"part": beside["part"]}, len(table))
+        of_genes = (*BESIDE[1:], "metabolic", "dubious")
+        require_length("known.npz", {name: beside.get(name) for name in of_genes}, len(genes))
         places, grid, sides = (_beginning(beside, start) for start in (PLACES, GRID, SIDES))
         sampled = read_table(folder / SAMPLED) if SAMPLED in record["sha256"] else None
         if sampled is not None:
-            _require_in_range(sampled[0], len(genes), SAMPLED)
+            require_in_table(SAMPLED, sampled[0], len(genes))
+            require_length(SAMPLED, {"part": sampled[1]["part"]}, len(sampled[0]))
         known = ReferenceMeasurements(
             phenotypes=tuple(record["known_phenotypes"]),
             table=table,
@@ -278,7 +287,7 @@ def load_checkpoint(path: str | Path) -> Checkpoint:
             sampled=None if sampled is None else sampled[0],
             sampled_part=None if sampled is None else sampled[1]["part"],
             dubious=beside.get("dubious"),
-            screens=_read_screens(folder / SCREENS, record.get("screens", [])),
+            screens=_read_screens(folder / SCREENS, record.get("screens", []), len(genes)),
         )
         organism = from_tensors(load_file(folder / "organism.safetensors"), record["operators"])
         weights = load_file(folder / "model.safetensors")
@@ -292,6 +301,9 @@ def load_checkpoint(path: str | Path) -> Checkpoint:
         _require_finite(weights, mean, sd, f"checkpoint {str(folder)!r}")
         model.load_state_dict(weights)
         validation = ValidationRows.read(folder) if CALIBRATION in record["sha256"] else None
+        if validation is not None:
+            own = {name: getattr(validation, name) for name in COLUMNS}
+            require_length(CALIBRATION, own, len(known.rows("validation")))
         features = record["features"]
         scaling_of_features = None if features is None else FeatureScaling.from_json(features)
         others = _read_others(folder, record["others"], len(genes)) if "others" in record else None
@@ -339,14 +351,6 @@ def load_checkpoint(path: str | Path) -> Checkpoint:
     )
 
 
-def _require_in_range(table: MutantTable, genes: int, name: str) -> None:
-    """Refuse positions that no gene has: a prediction would end at them, or answer about another gene."""
-    if len(table.gene) and not (table.gene.min() >= 0 and table.gene.max() < genes):
-        raise ValueError(f"{name} names genes beyond the {genes:,} of the model")
-    if len(table) and table.condition.min() < 0:
-        raise ValueError(f"{name} names a condition below 0")
-
-
 def _hashes(record: Mapping[str, Any]) -> dict[str, str]:
     """Return the sha256 of the files of a checkpoint; no other file is opened, whatever a record names."""
     found = dict(record["sha256"])
@@ -366,11 +370,15 @@ def _save_screens(path: Path, screens: Sequence[OtherScreen]) -> None:
         np.savez_compressed(handle, **arrays)  # type: ignore[arg-type]
 
 
-def _read_screens(path: Path, names: Sequence[str]) -> tuple[OtherScreen, ...]:
+def _read_screens(path: Path, names: Sequence[str], genes: int) -> tuple[OtherScreen, ...]:
     if not names:
         return ()
-    arrays = read_arrays(path)
-    return tuple(OtherScreen.from_arrays(name, _beginning(arrays, f"{i}.")) for i, name in enumerate(names))
+    arrays, screens = read_arrays(path), []
+    for i, name in enumerate(names):
+        own = _beginning(arrays, f"{i}.")
+        require_screen(SCREENS, own, genes)
+        screens.append(OtherScreen.from_arrays(name, own))
+    return tuple(screens)
 
 
 def _beginning(arrays: Mapping[str, NDArray[Any]], start: str) -> dict[str, NDArray[Any]]:

@@ -1,0 +1,60 @@
+"""What the arrays of a checkpoint must satisfy before they are used: their lengths, and positions in range.
+
+A hash shows that a file is what its record names, not that it fits the other files: an array that is too
+short would end a prediction long after loading, and a position beyond the genes would answer about another
+gene.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wildtype.mutants.table import Kind, MutantTable
+
+
+def require_length(file: str, arrays: Mapping[str, NDArray[Any] | None], length: int) -> None:
+    """Refuse arrays of numbers that are not [length], by name; raises ``ValueError``. None is not there."""
+    for name, array in arrays.items():
+        if array is not None and (array.shape != (length,) or array.dtype.kind not in "biuf"):
+            raise ValueError(
+                f"{name} of {file} is {array.dtype}{list(array.shape)}, expected {length:,} numbers"
+            )
+
+
+def require_positions(file: str, what: str, positions: NDArray[Any], count: int) -> None:
+    """Refuse positions that are no whole numbers from 0 to ``count`` - 1; raises ``ValueError``."""
+    if positions.dtype.kind not in "iu":
+        raise ValueError(f"{file} names {what} by {positions.dtype}, expected whole numbers")
+    if len(positions) and not (positions.min() >= 0 and positions.max() < count):
+        raise ValueError(f"{file} names {what} beyond the {count:,} of the model")
+
+
+def require_in_table(file: str, table: MutantTable, genes: int) -> None:
+    """Refuse a table with genes that the model does not have; raises ``ValueError``."""
+    require_positions(file, "genes", table.gene, genes)
+    if len(table) and table.condition.min() < 0:
+        raise ValueError(f"{file} names a condition below 0")
+
+
+def require_screen(file: str, arrays: Mapping[str, NDArray[Any]], genes: int) -> None:
+    """Refuse pairs of another screen that fit no matrix of its strains.
+
+    Raises ``ValueError``, or ``KeyError`` where an array is missing.
+    """
+    gene, kind, first = arrays["gene"], arrays["kind"], arrays["first"]
+    strains = len(gene)
+    require_length(file, {"gene": gene, "kind": kind}, strains)
+    require_length(file, {name: arrays[name] for name in ("first", "second", "value")}, len(first))
+    require_positions(file, "genes", gene, genes)
+    require_positions(file, "kinds", kind, len(Kind))
+    for name in ("first", "second"):
+        require_positions(file, "strains", arrays[name], strains)
+    # Strains are distinct: their matrix is made with room for the square of their number.
+    if strains and (np.diff(gene.astype(np.int64) * len(Kind) + kind) <= 0).any():
+        raise ValueError(f"{file} has strains that are not in ascending order")
+    if not np.isfinite(arrays["value"]).all():
+        raise ValueError(f"{file} has values that are no numbers")
