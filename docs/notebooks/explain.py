@@ -36,6 +36,14 @@ for head in found.heads:
     print(f"{head.relation:14} {mean:.2f} ± {sd:.2f}, on random graphs {random:.2f}")
 
 # %% [markdown]
+# One head as a table: row i holds the attention of gene i to every gene, and sums to 1. `lpd` (b0116) attends
+# most to these genes.
+
+# %%
+attention = wt.load(runs[0]).attention(layer=1, head=0, genes=["b0116"])
+print(attention.T.nlargest(5, "b0116"))
+
+# %% [markdown]
 # ## Are the latents reproducible?
 #
 # Interpret clusters of whole-cell latents only if different seeds agree on them.

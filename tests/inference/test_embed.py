@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+from dataclasses import replace
 from math import factorial
 from pathlib import Path
 
@@ -13,9 +14,10 @@ import pytest
 import torch
 
 from tests.command import assert_one_sentence, wildtype
+from tests.inference.explaining.models import checkpoint_of, model_like, opened
 from tests.tiny import tiny_dataset
 from tests.training.test_oversmoothing import settings
-from wildtype.errors import ConfigError, GeneSetError
+from wildtype.errors import ConfigError, GeneSetError, UnknownGeneError
 from wildtype.experiments.run import train
 from wildtype.experiments.settings.compose import compose
 from wildtype.inference.embed import Embedding
@@ -159,3 +161,41 @@ def test_predecessors_are_explained(model: str, runs: dict[str, Path]) -> None:
     many = [genes[:13]]
     with pytest.raises(GeneSetError, match="a mutant of 13 genes has too many subsets"):
         explain([Opened("x", predictor, None)], ExplanationRequest(sets=many, sections=("mutants",)))
+
+
+def test_attention_is_the_softmax_of_queries_and_keys_by_gene_name(runs: dict[str, Path]) -> None:
+    model = load(runs["cell_transformer"])
+    network, organism = model.checkpoint.model, model.checkpoint.organism
+    names, config = list(model.genes.names), model.checkpoint.model.config
+    q, k = list(network.queries_and_keys(organism))[config.layers - 1]
+    found = model.attention(config.layers - 1, config.heads - 1)
+    assert found.index.tolist() == found.columns.tolist() == names
+    logits = q[-1, 1:].double() @ k[-1, 1:].double().T / q.shape[-1] ** 0.5
+    np.testing.assert_allclose(found.to_numpy(), logits.softmax(-1).detach().numpy(), rtol=1e-5)
+    np.testing.assert_allclose(found.sum(axis=1), 1, rtol=1e-5)
+    named = model.attention(config.layers - 1, config.heads - 1, genes=[names[5], names[2]])
+    pd.testing.assert_frame_equal(named, found.iloc[[5, 2]])
+    assert model.attention(genes=[]).shape == (0, len(names))
+
+
+def test_attention_that_is_not_there_is_refused_in_a_sentence(runs: dict[str, Path]) -> None:
+    model = load(runs["cell_transformer"])
+    config = model.checkpoint.model.config
+    for wrong in ({"layer": config.layers}, {"head": -1}, {"member": 2}):
+        ((what, value),) = wrong.items()
+        with pytest.raises(ConfigError, match=f"{what}={value}"):
+            model.attention(**wrong)
+    with pytest.raises(UnknownGeneError, match="nobody"):
+        model.attention(genes=["nobody"])
+    with pytest.raises(GeneSetError, match="give a list"):
+        model.attention(genes=model.genes.names[0])
+    for other in ("dango", "difference_gnn"):
+        with pytest.raises(ConfigError, match=f"a {other} has no attention between genes"):
+            load(runs[other]).attention()
+
+
+def test_attention_of_a_model_without_layers_is_refused(runs: dict[str, Path]) -> None:
+    run = runs["cell_transformer"]
+    config = replace(checkpoint_of(run).model.config, layers=0)
+    with pytest.raises(ConfigError, match=r"no encoder layers \(model\.layers=0\)"):
+        opened(run, model_like(run, config)).predictor.attention()

@@ -22,7 +22,7 @@ from wildtype.evidence.reference import PARTS
 from wildtype.inference.core import PredictionCore
 from wildtype.inference.explaining.mutant_latents import latents_of
 from wildtype.inference.sets import written
-from wildtype.models.ensemble import members_of
+from wildtype.models.ensemble import member_of
 from wildtype.models.interface import Model, WildType
 from wildtype.mutants import MutantTable
 from wildtype.mutants.identity import mutant_id
@@ -61,10 +61,7 @@ class Embedding:
         self.core, self.seed = core.encoded, seed
         self.condition = condition
         self.checkpoint = self.core.checkpoint
-        models = members_of(self.checkpoint.model)
-        if not 1 <= member <= len(models):
-            raise ConfigError(f"member={member}: the run has {len(models)}, counted from 1")
-        self.model = models[member - 1].eval()
+        self.model = member_of(self.checkpoint.model, member)
         if type(self.model).latents is Model.latents:
             raise ConfigError(f"a {self.model.config.name} has no latents to embed mutants by")
         self.core.condition(condition)  # an unknown one is refused before anything is computed

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from wildtype.errors import ConfigError
+from wildtype.errors import ConfigError, GeneSetError
 from wildtype.evaluation.conformal import Conformal
 from wildtype.inference.core import Floats, Kinds, PredictionCore, Source, core_of
 from wildtype.inference.prediction_table import prediction_table
@@ -301,6 +301,51 @@ class Predictor:
         from wildtype.inference.embed import Embedding
 
         return Embedding(self.core, member=member).genes()
+
+    def attention(
+        self, layer: int = 0, head: int = 0, *, genes: Sequence[str] | None = None, member: int = 1
+    ) -> pd.DataFrame:
+        """Return how much each gene of the encoded wild type attends to each gene, in one attention head.
+
+        Parameters
+        ----------
+        layer, head : int
+            Of the encoder, from 0, as ``wildtype explain`` counts them.
+        genes : sequence of str, optional
+            Rows of these genes only, by any of their names, in this order; by default all n genes.
+        member : int
+            Which model of an ensemble, from 1.
+
+        Returns
+        -------
+        pandas.DataFrame
+            float32 [n, n] (or [r, n] for r named genes), with systematic names: row i, column j is the
+            attention of gene i to gene j. Each row sums to 1 over the genes; the token CLS, which stands for
+            the whole cell, is left out.
+
+        Raises
+        ------
+        ConfigError
+            If the model has no attention between genes (no encoder layers, or another kind of model), or
+            there is no such layer, head or member.
+        UnknownGeneError, AmbiguousGeneError, GeneSetError
+            Naming the gene.
+        """
+        import pandas as pd
+
+        from wildtype.inference.explaining.attention import attention_rows
+        from wildtype.models.ensemble import member_of
+
+        core = self.core.encoded
+        model = member_of(core.checkpoint.model, member)
+        if isinstance(genes, str):
+            raise GeneSetError(f"genes={genes!r} is one text: give a list of genes, such as [{genes!r}]")
+        rows = (
+            np.arange(len(core.genes)) if genes is None else np.array([core.find(g) for g in genes], np.int64)
+        )
+        names = np.array(core.genes.names, object)
+        weights = attention_rows(model, core.checkpoint.organism, rows, layer, head)
+        return pd.DataFrame(weights, index=pd.Index(names[rows], name="gene"), columns=names)
 
     def predict_with_sd(self, table: MutantTable) -> tuple[Floats, Floats]:
         """Return every phenotype of a table's rows, and its sd over ensemble members (NaN for one model)."""

@@ -18,6 +18,7 @@ from typing import cast
 import torch
 from torch import Tensor, nn
 
+from wildtype.errors import ConfigError
 from wildtype.evidence.lookup import EvidenceIndex
 from wildtype.models.interface import GeneProfile, Members, Model, OrganismTensors, Prediction, WildType
 from wildtype.mutants.batch import MutantBatch
@@ -89,6 +90,14 @@ class Ensemble(Model):
 def members_of(model: Model) -> list[Model]:
     """Return the members of an ensemble, or the model itself."""
     return [cast(Model, member) for member in model.members] if isinstance(model, Ensemble) else [model]
+
+
+def member_of(model: Model, number: int) -> Model:
+    """Return one member, counted from 1, ready to predict; raises ``ConfigError`` if there is none."""
+    members = members_of(model)
+    if not 1 <= number <= len(members):
+        raise ConfigError(f"member={number}: the run has {len(members)}, counted from 1")
+    return members[number - 1].eval()
 
 
 def class_of(model: Model) -> type[Model]:

@@ -1,7 +1,7 @@
 """What an attention head attends to, in blocks of rows: the [n, n] map is never held at once.
 
-Legend: n genes · t = n + 1 tokens (CLS first) · d width of a head · b rows of a block · m edges of a row ·
-e edges.
+Legend: n genes · t = n + 1 tokens (CLS first) · d width of a head · b rows of a block · r rows · m edges of a
+row · e edges.
 
 α_ij is normalised over the genes without CLS, as in graph priors. Where genes are ranked for a row, the gene
 of the row is no candidate.
@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,9 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from wildtype.models.interface import CLS
+from wildtype.errors import ConfigError
+from wildtype.models.explainable import ExplainableModel
+from wildtype.models.interface import CLS, Model, OrganismTensors
 
 ENTRIES = 1 << 22
 """Logits of a block: 32 MiB of float64."""
@@ -120,3 +123,31 @@ def most_attended(q: Tensor, k: Tensor, count: int, block: int | None = None) ->
         logits[torch.arange(len(own)), torch.from_numpy(own)] = -torch.inf
         out[own] = logits.topk(count, dim=-1).indices.numpy()
     return out
+
+
+@torch.no_grad()
+def attention_rows(
+    model: Model, organism: OrganismTensors, rows: Ints, layer: int, head: int
+) -> NDArray[Any]:
+    """Return the attention α [r, n], float32, of some genes to all genes, in one head of the encoder.
+
+    Raises
+    ------
+    ConfigError
+        If the model has no attention between genes, or no such layer or head.
+    """
+    name = model.config.name
+    if not isinstance(model, ExplainableModel):
+        raise ConfigError(f"a {name} has no attention between genes")
+    places = model.attention_heads
+    if not places:
+        raise ConfigError(
+            f"this {name} has no attention between genes: it has no encoder layers (model.layers=0)"
+        )
+    layers, heads = (max(place) + 1 for place in zip(*places, strict=True))
+    for what, value, count in (("layer", layer, layers), ("head", head, heads)):
+        if not 0 <= value < count:
+            raise ConfigError(f"{what}={value}: the model has {count}, counted from 0")
+    q, k = next(islice(model.queries_and_keys(organism), layer, None))
+    found = [logits.softmax(-1).float().numpy() for _, logits in logit_blocks(q[head], k[head], rows)]
+    return np.concatenate(found) if found else np.zeros((0, len(k[head]) - 1), np.float32)
