@@ -8,6 +8,7 @@ import threading
 import time
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 
@@ -179,6 +180,15 @@ def test_a_sample_is_taken_while_the_other_thread_stands_still() -> None:
         gc.callbacks.remove(hands_over)
     assert gc.isenabled()
     assert lines_of_thread(thread.ident or 0) == []
+
+
+def test_a_thread_that_asks_for_its_own_stack_leaves_the_collector_as_it_is() -> None:
+    # Another thread's look at this one puts the collector off for a moment: what is seen then is not its state.
+    with patch.object(gc, "isenabled", lambda: False):
+        assert stack_of(sys._getframe())
+    enabled = gc.isenabled()
+    gc.enable()
+    assert enabled
 
 
 def test_a_stack_ends_below_the_function_that_listens() -> None:

@@ -137,29 +137,32 @@ class StackSampler:
 
 def lines_of_thread(ident: int, depth: int | None = None) -> list[Line]:
     """Return code and line of another thread's frames, innermost first; none if the thread has ended."""
-    return _lines(map(methodcaller("get", ident), starmap(sys._current_frames, [()])), depth)
-
-
-def _lines(innermost: Iterable[FrameType | None], depth: int | None = None) -> list[Line]:
     # C alone, and no garbage collector, whose callbacks are Python: the interpreter's lock is not handed
-    # over from the first frame to the last. If the other thread went on while Python 3.11 makes the object of
+    # over while a frame is looked for. If the other thread went on while Python 3.11 makes the object of
     # one of its frames, that object would be written into memory that its functions have freed, and the
     # process would die. Nor is a frame kept, which would keep all its variables.
+    innermost = map(methodcaller("get", ident), starmap(sys._current_frames, [()]))
     steps: Iterable[Any] = chain(innermost, repeat("f_back"))
     frames = takewhile(partial(is_not, None), accumulate(steps, cast(Callable[[Any, Any], Any], getattr)))
     look = partial(list[Line], map(attrgetter("f_code", "f_lineno"), islice(frames, depth)))
+    # Reading `f_code` calls the audit hooks of the process. One that is Python lets the other thread go on,
+    # between two frames: which does no harm unless that thread, too, puts the collector off and on.
     restore = gc.enable if gc.isenabled() else gc.disable
     lines: list[Line]
     _, lines, _ = map(cast(Callable[[Any], Any], call), (gc.disable, look, restore))
     return lines
 
 
-def stack_of(frame: FrameType, below: CodeType | None = None) -> Stack:
-    """Return the places of a stack that belong to the project or the user, outermost first.
+def stack_of(frame: FrameType | None, below: CodeType | None = None) -> Stack:
+    """Return the places of the calling thread's stack that belong to the project or the user, outermost first.
 
     Frames of ``below`` and further out are left out.
     """
-    return _places(_lines([frame]), below)
+    lines: list[Line] = []
+    while frame is not None:
+        lines.append((frame.f_code, frame.f_lineno))
+        frame = frame.f_back
+    return _places(lines, below)
 
 
 def _places(lines: list[Line], below: CodeType | None) -> Stack:
