@@ -183,7 +183,7 @@ def test_a_sample_is_taken_while_the_other_thread_stands_still() -> None:
 
 
 def test_a_thread_that_asks_for_its_own_stack_leaves_the_collector_as_it_is() -> None:
-    # Another thread's look at this one puts the collector off for a moment: what is seen then is not its state.
+    # Another thread's look at this one puts the collector off for a moment: that is not its state.
     with patch.object(gc, "isenabled", lambda: False):
         assert stack_of(sys._getframe())
     enabled = gc.isenabled()

@@ -154,7 +154,7 @@ def lines_of_thread(ident: int, depth: int | None = None) -> list[Line]:
 
 
 def stack_of(frame: FrameType | None, below: CodeType | None = None) -> Stack:
-    """Return the places of the calling thread's stack that belong to the project or the user, outermost first.
+    """Return the places of the calling thread that belong to the project or the user, outermost first.
 
     Frames of ``below`` and further out are left out.
     """
