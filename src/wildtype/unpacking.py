@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import gzip
 import io
+import warnings
 import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from tokenize import TokenError
 from typing import IO, TYPE_CHECKING, Any, cast
 
 from wildtype.errors import SourceError
@@ -203,7 +205,13 @@ def _check_array(member: Any, entry: zipfile.ZipInfo) -> None:
 
     version = np.lib.format.read_magic(member)
     read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
-    shape, _, dtype = read(member)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")  # of a header that Python 2 wrote
+            shape, _, dtype = read(member)
+    except (TokenError, SyntaxError, RecursionError, MemoryError, Warning) as error:
+        # NumPy reads a header as Python's expressions.
+        raise ValueError(f"{entry.filename} begins with no header of an array") from error
     size = dtype.itemsize
     for length in shape:
         size *= length

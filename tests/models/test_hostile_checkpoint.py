@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from safetensors.torch import load_file, save_file
 from torch import nn
 
 from wildtype.errors import CheckpointError, ConfigError, ShapeError
@@ -159,6 +160,57 @@ def test_columns_beside_known_mutants_have_a_row_for_each(copy: Path, name: str)
     rewrite(copy / "known.npz", lambda arrays: arrays.update({name: arrays[name][:-1]}))
     change(copy, lambda record: None)
     refused(copy, f"{name} of known.npz is .*, expected [0-9,]+ numbers")
+
+
+def put(name: str, row: int, value: float) -> Callable[[dict[str, Any]], None]:
+    """Return what puts a number into a row of an array."""
+
+    def act(arrays: dict[str, Any]) -> None:
+        arrays[name] = arrays[name].copy()
+        arrays[name][row] = value
+
+    return act
+
+
+@pytest.mark.parametrize(
+    ("act", "words"),
+    [
+        (put("phenotype", 0, 10**9), "names phenotypes beyond"),
+        (put("phenotype", -1, -1), "names phenotypes beyond"),
+        (put("condition", 0, -1), "names a condition below 0"),
+        (put("kind", 0, 250), "names kinds beyond"),
+        (put("part", 0, 200), "names parts of the split beyond"),
+        (put("offsets", 1, 10**6), "offsets must rise from 0"),
+        (put("value", 0, 3e38), r"value of known\.npz has entries beyond"),
+        (put("sd", 0, -3e38), r"sd of known\.npz has entries beyond"),
+    ],
+)
+def test_known_mutants_are_those_of_the_model(
+    copy: Path, act: Callable[[dict[str, Any]], None], words: str
+) -> None:
+    rewrite(copy / "known.npz", act)
+    change(copy, lambda record: None)
+    refused(copy, words)
+
+
+@pytest.mark.parametrize("value", [3e38, -3e38, np.nan, np.inf])
+def test_an_organism_that_no_number_comes_out_of(copy: Path, value: float) -> None:
+    path = copy / "organism.safetensors"
+    tensors = load_file(path)
+    name = next(name for name, x in tensors.items() if x.is_floating_point())
+    tensors[name].view(-1)[0] = value
+    save_file(tensors, path)
+    change(copy, lambda record: None)
+    refused(copy, f"{name} of organism.safetensors has entries beyond")
+
+
+@pytest.mark.parametrize("sd", [0, -1, 1e300])
+def test_a_scaling_that_cannot_be_undone(copy: Path, sd: float) -> None:
+    scaling = json.loads((copy / "scaling.json").read_text())
+    scaling[next(iter(scaling))]["sd"] = sd
+    (copy / "scaling.json").write_text(json.dumps(scaling))
+    change(copy, lambda record: None)
+    refused(copy, "an sd that is not above 0")
 
 
 SCREEN = {

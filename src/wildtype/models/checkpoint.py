@@ -37,7 +37,7 @@ from safetensors.torch import load_file
 
 from wildtype.errors import CheckpointError, ConfigError, GeneSetError, reason_of, shown
 from wildtype.evidence.other_screens import OtherScreen
-from wildtype.evidence.reference import ReferenceMeasurements
+from wildtype.evidence.reference import PARTS, ReferenceMeasurements
 from wildtype.files import (
     content_hash,
     first_not_finite,
@@ -58,7 +58,13 @@ from wildtype.models.organism_tensors import from_tensors, to_tensors
 from wildtype.models.other_genes import OtherGenes
 from wildtype.models.parameter_budget import within
 from wildtype.models.registry import MODELS, settings_of_model
-from wildtype.models.stored_bounds import require_in_table, require_length, require_screen
+from wildtype.models.stored_bounds import (
+    require_in_table,
+    require_length,
+    require_magnitudes,
+    require_scaling,
+    require_screen,
+)
 from wildtype.models.trained import TrainedModel, fresh_model
 from wildtype.models.validation_rows import COLUMNS, ValidationRows
 from wildtype.models.validation_rows import FILE as CALIBRATION
@@ -266,15 +272,14 @@ def load_checkpoint(path: str | Path) -> Checkpoint:
         scaling = read_json(folder / "scaling.json")
         metrics = read_json(folder / "metrics.json")
         table, beside = read_table(folder / "known.npz")
-        require_in_table("known.npz", table, len(genes))
-        require_length("known.npz", {"part": beside["part"]}, len(table))
+        limits = (len(genes), len(record["known_phenotypes"]))
+        require_in_table("known.npz", table, *limits, beside["part"], len(PARTS))
         of_genes = (*BESIDE[1:], "metabolic", "dubious")
         require_length("known.npz", {name: beside.get(name) for name in of_genes}, len(genes))
         places, grid, sides = (_beginning(beside, start) for start in (PLACES, GRID, SIDES))
         sampled = read_table(folder / SAMPLED) if SAMPLED in record["sha256"] else None
         if sampled is not None:
-            require_in_table(SAMPLED, sampled[0], len(genes))
-            require_length(SAMPLED, {"part": sampled[1]["part"]}, len(sampled[0]))
+            require_in_table(SAMPLED, sampled[0], *limits, sampled[1]["part"], len(PARTS))
         known = ReferenceMeasurements(
             phenotypes=tuple(record["known_phenotypes"]),
             table=table,
@@ -289,8 +294,9 @@ def load_checkpoint(path: str | Path) -> Checkpoint:
             dubious=beside.get("dubious"),
             screens=_read_screens(folder / SCREENS, record.get("screens", []), len(genes)),
         )
-        organism = from_tensors(load_file(folder / "organism.safetensors"), record["operators"])
-        weights = load_file(folder / "model.safetensors")
+        tensors, weights = (load_file(folder / f"{name}.safetensors") for name in ("organism", "model"))
+        require_magnitudes("organism.safetensors", tensors)
+        organism = from_tensors(tensors, record["operators"])
         # Shapes of weights follow from settings and organism. A record that asks for more than there is would
         # fill the memory before any comparison.
         with within(len(weights), sum(x.numel() for x in weights.values())):
@@ -299,6 +305,7 @@ def load_checkpoint(path: str | Path) -> Checkpoint:
         mean = np.array([scaling[p["name"]]["mean"] for p in phenotypes], np.float64)
         sd = np.array([scaling[p["name"]]["sd"] for p in phenotypes], np.float64)
         _require_finite(weights, mean, sd, f"checkpoint {str(folder)!r}")
+        require_scaling(mean, sd)
         model.load_state_dict(weights)
         validation = ValidationRows.read(folder) if CALIBRATION in record["sha256"] else None
         if validation is not None:

@@ -11,9 +11,14 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
+from torch import Tensor
 
 from wildtype.mutants.table import Kind, MutantTable
+
+LARGEST = 1e15
+"""Sums of squares of larger numbers leave the range of float32."""
 
 
 def require_length(file: str, arrays: Mapping[str, NDArray[Any] | None], length: int) -> None:
@@ -33,11 +38,42 @@ def require_positions(file: str, what: str, positions: NDArray[Any], count: int)
         raise ValueError(f"{file} names {what} beyond the {count:,} of the model")
 
 
-def require_in_table(file: str, table: MutantTable, genes: int) -> None:
-    """Refuse a table with genes that the model does not have; raises ``ValueError``."""
+def require_magnitudes(file: str, tensors: Mapping[str, Tensor]) -> None:
+    """Refuse entries beyond ``LARGEST``, or that are not numbers; raises ``ValueError``."""
+    for name, x in tensors.items():
+        if x.is_floating_point() and x.numel():
+            least, most = (float(bound) for bound in torch.aminmax(x))
+            if not (least >= -LARGEST and most <= LARGEST):
+                raise ValueError(f"{name} of {file} has entries beyond ±{LARGEST:g}, or that are no numbers")
+
+
+def require_scaling(mean: NDArray[np.float64], sd: NDArray[np.float64]) -> None:
+    """Refuse a scaling of labels that can't be undone; raises ``ValueError``."""
+    if not ((np.abs(mean) <= LARGEST) & (sd > 0) & (sd <= LARGEST)).all():
+        raise ValueError(f"scaling.json has a mean or an sd beyond {LARGEST:g}, or an sd that is not above 0")
+
+
+def require_in_table(
+    file: str, table: MutantTable, genes: int, phenotypes: int, part: NDArray[Any], parts: int
+) -> None:
+    """Refuse a table that no training writes; raises ``ValueError``.
+
+    Its genes and phenotypes are those of the model, each row is in a part of the split, and numbers are of a
+    size to compute with.
+    """
     require_positions(file, "genes", table.gene, genes)
+    require_positions(file, "kinds", table.kind, len(Kind))
+    require_positions(file, "phenotypes", table.phenotype, phenotypes)
     if len(table) and table.condition.min() < 0:
         raise ValueError(f"{file} names a condition below 0")
+    for name in ("value", "sd", "weight", "profiles"):
+        column = getattr(table, name)
+        if column is not None and (np.abs(column) > LARGEST).any():
+            raise ValueError(f"{name} of {file} has entries beyond ±{LARGEST:g}")
+    if table.profiles is not None and table.profiles.shape[1] != genes:
+        raise ValueError(f"{file} has profiles of {table.profiles.shape[1]:,} genes, not of {genes:,}")
+    require_length(file, {"part": part}, len(table))
+    require_positions(file, "parts of the split", part, parts)
 
 
 def require_screen(file: str, arrays: Mapping[str, NDArray[Any]], genes: int) -> None:

@@ -56,6 +56,10 @@ FOUND: dict[str, tuple[str, str, Change, str]] = {
         "measured mutants: breslow2008", "phenotype_growth_breslow2008.tsv.gz", put(b"| growth", LONG),
         "received the heading 'h",
     ),
+    "a mark of a terminal in the name of an allele": (
+        "measured mutants: tau-sga", "strain_orf_common_allele_160425.txt",
+        put(b"ssa1-supp2", b"s\x1bsa1-supp2"), "an allele name",
+    ),
     "a node that stands twice numbers all that follow anew": (
         "gene graphs: string 9.1", "string_v9.1_yeast_genes.txt.gz", put(b"YAL001C\n", b"YAL001C\n" * 2),
         "line 3: received 'YAL001C', expected every node once",
