@@ -57,6 +57,16 @@ def content(name: str) -> Callable[[Path, Callable[..., Ended]], Any]:
     return lambda root, run: (root / name).read_bytes() if (root / name).exists() else None
 
 
+def files(name: str) -> Callable[[Path, Callable[..., Ended]], Any]:
+    """Return what tells the bytes of the finished files of a folder, by name."""
+
+    def tell(root: Path, run: Callable[..., Ended]) -> Any:
+        found = [path for path in (root / name).rglob("*") if path.is_file()]
+        return {path.name: path.read_bytes() for path in found if not path.name.startswith(".")} or None
+
+    return tell
+
+
 def card(*words: str) -> Callable[[Path, Callable[..., Ended]], Any]:
     """Return what tells the JSON that a command prints."""
 
@@ -84,6 +94,7 @@ IMPORT = (
     "data", "import", "own.csv", "--organism", "ecoli-core", "--name", "own", "--phenotype", "fitness",
     "--yes",
 )  # fmt: skip
+SHARDED = ("screen", "run", "--order", "2", "--top", "5", "-o", "s.csv", "--shards", "2")
 COMMANDS = {
     "train": Command((*TRAIN, "run.folder=made"), trained, resumed),
     "data import": Command(IMPORT, card("data", "show", "own", "--json")),
@@ -94,6 +105,12 @@ COMMANDS = {
     "screen": Command(("screen", "run", "--order", "2", "--top", "5", "-o", "s.csv"), content("s.csv")),
     "screen by two": Command(
         ("screen", "run", "--order", "2", "--top", "5", "-o", "s.csv", "--processes", "2"), content("s.csv")
+    ),
+    "screen, a shard": Command((*SHARDED, "--shard", "1"), files("s.csv.shards")),
+    "screen, merged": Command(
+        ("screen", "--merge", "s.csv.shards", "-o", "s.csv"),
+        content("s.csv"),
+        before=((*SHARDED, "--shard", "0"), (*SHARDED, "--shard", "1")),
     ),
     "report": Command(("report", "run", "-o", "page.html"), content("page.html")),
     "plot": Command(("plot", "comparison", "run", "-o", "figure.pdf"), content("figure.pdf")),
