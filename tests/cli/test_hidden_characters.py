@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import shutil
 import sys
 from pathlib import Path
 
@@ -137,3 +138,44 @@ def test_a_table_is_visible_on_a_terminal_and_exact_in_a_pipe(monkeypatch: pytes
         give()
         assert visible(machine.getvalue()) == machine.getvalue()
         assert json.loads(machine.getvalue()) == frame.to_dict("records")
+
+
+@pytest.mark.parametrize("folder", ["caf\udce9", "a\nb\x1b[31m", "[bold]x[/bold]"], ids=ascii)
+def test_a_path_of_any_bytes_works_or_is_refused_in_one_sentence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, folder: str
+) -> None:
+    monkeypatch.setenv("WILDTYPE_CACHE", str(tmp_path / "cache"))
+    place = tmp_path / folder
+    place.mkdir(parents=True)
+    table, genes = tmp_path / f"{folder}.csv", place / "genes.txt"
+    table.write_text("genes,value\nb0902,1\nb0903,0.5\n")
+    genes.write_text("A1\nB2\n")
+    for words in (
+        ["data", "import", str(table), "--organism", "ecoli-core", "--name", "x", "--yes"],
+        ["data", "query", "select 1 as one", "-o", str(place / "q.csv")],
+        ["organism", "import", "--name", "o", "--genes", str(genes)],
+        ["organism", "export", "ecoli-core", str(place / "out")],
+        ["predict", str(place), "--set", "a"],
+        ["predict", str(place / "none"), "--set", "a"],
+        ["report", str(place)],
+        ["evaluate", str(place)],
+        ["explain", str(place), "--set", "a"],
+        ["serve", str(place)],
+    ):
+        said = wildtype(*words)
+        assert said.returncode in (0, 1), words
+        assert visible(said.stderr + said.stdout) == said.stderr + said.stdout
+        assert "Traceback" not in said.stderr
+        if said.returncode:
+            assert said.stderr.strip().splitlines()[-1].startswith("wildtype: "), said.stderr
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("folder", ["caf\udce9", "a\nb\x1b[31m", "[bold]x[/bold]"], ids=ascii)
+def test_an_intact_run_predicts_from_a_path_of_any_bytes(tmp_path: Path, tiny_run: Path, folder: str) -> None:
+    run = tmp_path / folder / "run"
+    shutil.copytree(tiny_run, run)
+    said = wildtype("predict", str(run), "--set", "G001,G002")
+    assert "damaged" not in said.stderr
+    assert "Traceback" not in said.stderr
+    assert said.returncode == 0, said.stderr

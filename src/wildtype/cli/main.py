@@ -15,8 +15,8 @@ import traceback
 from collections.abc import Iterator, Sequence
 from typing import NoReturn
 
-from wildtype.characters import only_visible_output
-from wildtype.errors import WildtypeError
+from wildtype.characters import only_visible_output, visible
+from wildtype.errors import WildtypeError, shown
 from wildtype.training.waiting import wait_passively
 
 TERMINATED = 128 + signal.SIGTERM
@@ -49,7 +49,7 @@ def _end_in_a_sentence(arguments: Sequence[str]) -> None:
     try:
         with _ended_by_sigterm():
             run_command(arguments)
-    except (WildtypeError, OSError, MemoryError, KeyboardInterrupt) as error:
+    except (WildtypeError, OSError, MemoryError, KeyboardInterrupt, UnicodeEncodeError) as error:
         if os.environ.get("WILDTYPE_DEBUG"):
             traceback.print_exc()
         print(f"wildtype: {_sentence(error)}", file=sys.stderr)
@@ -126,6 +126,12 @@ def _in_a_thread(error: threading.ExceptHookArgs) -> None:
 def _sentence(error: BaseException) -> str:
     if isinstance(error, KeyboardInterrupt):
         return "stopped"
+    if isinstance(error, UnicodeEncodeError):
+        # Bytes of a path that are no UTF-8: some libraries take no such path.
+        wrong = error.object[error.start : error.end]
+        return (
+            f"{shown(error.object)} holds {visible(wrong)}, which is no UTF-8 text: rename the file or folder"
+        )
     if isinstance(error, MemoryError):
         return "out of memory: choose a smaller batch or data.tokens=measured"
     if isinstance(error, OSError) and not isinstance(error, WildtypeError):

@@ -158,8 +158,10 @@ def define(
     """
     if name.casefold() in PHENOTYPES and level == "cell":
         return PHENOTYPES[name.casefold()]
-    if fault := name_fault(name) or name_fault(unit):
-        raise SourceError(fault)
+    if fault := name_fault(name):
+        raise SourceError(f"a phenotype cannot be called so: {fault}")
+    if fault := name_fault(unit):
+        raise SourceError(f"{shown(unit)} cannot be a unit: {fault}")
     if not name or name != name.strip() or re.search(r"[:+,]", name):
         raise SourceError(f"{shown(name)} cannot name a phenotype: write it without ':', '+' and ','")
     if unit != unit.strip():
