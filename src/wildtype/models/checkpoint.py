@@ -33,7 +33,7 @@ import torch
 from numpy.typing import NDArray
 from omegaconf.errors import OmegaConfBaseException
 from safetensors import SafetensorError
-from safetensors.torch import load_file
+from safetensors.torch import load, load_file
 
 from wildtype.errors import CheckpointError, ConfigError, GeneSetError, reason_of, shown
 from wildtype.evidence.other_screens import OtherScreen
@@ -192,7 +192,7 @@ def _read_others(folder: Path, record: Mapping[str, Any], tokens: int) -> OtherG
     require_length(OTHERS_KNOWN, own, len(genes) - tokens)
     organism = None
     if "operators" in record:
-        organism = from_tensors(load_file(folder / OTHERS_SEEN), record["operators"])
+        organism = from_tensors(_tensors(folder / OTHERS_SEEN), record["operators"])
         organism = replace(organism, encoded=tokens)
     return OtherGenes.from_arrays(genes, organism, record["known_by"], arrays)
 
@@ -289,8 +289,8 @@ def load_checkpoint(path: str | Path) -> Checkpoint:
             dubious=beside.get("dubious"),
             screens=_read_screens(folder / SCREENS, record.get("screens", []), len(genes)),
         )
-        organism = from_tensors(load_file(folder / "organism.safetensors"), record["operators"])
-        weights = load_file(folder / "model.safetensors")
+        organism = from_tensors(_tensors(folder / "organism.safetensors"), record["operators"])
+        weights = _tensors(folder / "model.safetensors")
         # Shapes of weights follow from settings and organism. A record that asks for more than there is would
         # fill the memory before any comparison.
         with within(len(weights), sum(x.numel() for x in weights.values())):
@@ -349,6 +349,11 @@ def load_checkpoint(path: str | Path) -> Checkpoint:
         features=scaling_of_features,
         others=others,
     )
+
+
+def _tensors(path: Path) -> dict[str, torch.Tensor]:
+    """Return the tensors of a file; safetensors itself opens no path that is not UTF-8."""
+    return load_file(path) if str(path).isprintable() else load(path.read_bytes())
 
 
 def _hashes(record: Mapping[str, Any]) -> dict[str, str]:
