@@ -353,7 +353,8 @@ def load_checkpoint(path: str | Path) -> Checkpoint:
 
 def _tensors(path: Path) -> dict[str, torch.Tensor]:
     """Return the tensors of a file; safetensors itself opens no path that is not UTF-8."""
-    return load_file(path) if str(path).isprintable() else load(path.read_bytes())
+    tensors: dict[str, torch.Tensor] = load_file(path) if str(path).isprintable() else load(path.read_bytes())
+    return tensors
 
 
 def _hashes(record: Mapping[str, Any]) -> dict[str, str]:
