@@ -33,8 +33,8 @@ ARROWS: dict[str, set[str]] = {
     "cli": {"experiments"},
 }
 SHARED = {
-    "compiled", "errors", "files", "locks", "memory", "phases", "plugins", "seeds", "settings", "tables",
-    "unpacking", "yaml_files",
+    "characters", "compiled", "errors", "files", "locks", "memory", "phases", "plugins", "seeds", "settings",
+    "tables", "terminal", "unpacking", "yaml_files",
 }  # fmt: skip
 
 
@@ -261,6 +261,42 @@ def test_import_and_help_are_light() -> None:
     run = "import sys, wildtype.cli.main as m; sys.argv = ['wildtype', '--help']\n"
     run += "try: m.main()\nexcept SystemExit: pass"
     assert loaded(run) == set()
+
+
+def test_no_library_is_loaded_before_the_entry_point_can_be_stopped() -> None:
+    # Until then Ctrl-C would end in a traceback.
+    code = "import sys, wildtype.cli.main\n"
+    code += "heavy = {'typer', 'rich', 'numpy', 'importlib.metadata', 'pydantic'} & set(sys.modules)\n"
+    subprocess.run([sys.executable, "-c", f"{code}assert not heavy, heavy"], check=True)
+
+
+WITHOUT_POSIX = """
+import importlib, pkgutil, sys
+import psutil, torch, lightning.pytorch  # on this system they need both
+sys.modules["fcntl"] = sys.modules["resource"] = None
+import wildtype
+for room in ("datasets", "training", "profiling"):
+    package = importlib.import_module(f"wildtype.{room}")
+    for found in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
+        importlib.import_module(found.name)
+from wildtype.profiling.machine import _process_peak_mib
+from wildtype.training.machine_load import _counters
+psutil.Process.memory_info = lambda self: type("Windows", (), {"peak_wset": 3 << 20})
+assert _process_peak_mib() == 3 and _counters()["own"] > 0
+"""
+
+
+@pytest.mark.slow
+def test_posix_is_not_needed() -> None:
+    subprocess.run([sys.executable, "-c", WITHOUT_POSIX], check=True)
+
+
+def test_modules_of_posix_are_imported_where_they_are_used() -> None:
+    for path in sorted(ROOT.rglob("*.py")):
+        found = re.findall(
+            r"^(?:import|from) (fcntl|resource|pwd|grp|termios)\b", path.read_text("utf-8"), re.M
+        )
+        assert not found, path
 
 
 def test_settings_are_read_without_torch() -> None:

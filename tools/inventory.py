@@ -34,7 +34,7 @@ import yaml
 # imports change: the names on the left are what the rest of this file uses.
 import wildtype
 from benchmarks.__main__ import command_line as benchmarks
-from wildtype.cli.main import app as APP  # the whole command tree
+from wildtype.cli.commands import app as APP  # the whole command tree
 from wildtype.datasets import Dataset
 from wildtype.datasets.closed_forms import CLOSED_FORMS
 from wildtype.datasets.dataset_record import FORMS

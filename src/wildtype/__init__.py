@@ -6,7 +6,6 @@ Heavy modules are imported at their first use: ``import wildtype`` loads neither
 from __future__ import annotations
 
 import re
-from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,8 +19,18 @@ if TYPE_CHECKING:
     from wildtype.inference.predictor import Predictor
     from wildtype.organism import Organism, Relation
 
+    __version__: str
+
 __all__ = ["fit", "load", "load_dataset", "load_organism", "load_run", "read_relation"]
-__version__ = metadata.version("wildtype")
+
+
+def __getattr__(name: str) -> str:
+    # Read when asked for: it takes as long as the rest of this module.
+    if name == "__version__":
+        from importlib import metadata
+
+        return metadata.version("wildtype")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def load_organism(name: str) -> Organism:

@@ -15,12 +15,14 @@ from dataclasses import dataclass
 from functools import cache
 from hashlib import sha256
 from importlib.abc import SourceLoader
-from importlib.metadata import EntryPoint, entry_points
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from wildtype.errors import CheckpointError, ConfigError, did_you_mean, reason_of
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 T = TypeVar("T")
 PACKAGE = __name__.partition(".")[0]
@@ -302,4 +304,7 @@ def _reason(error: BaseException) -> str:
 
 @cache
 def _entry_points(group: str) -> dict[str, EntryPoint]:
+    # Loaded here: it takes as long as all else that `import wildtype` loads.
+    from importlib.metadata import entry_points
+
     return {found.name: found for found in entry_points(group=group)}

@@ -25,11 +25,44 @@ from wildtype.cli import main as program
 )
 def test_a_signal_is_one_sentence(number: int, code: int, sentence: str) -> None:
     before, threads = signal.getsignal(number), threading.active_count()
-    with mock.patch.object(program, "app", side_effect=lambda args: os.kill(os.getpid(), number)):
+    with mock.patch.object(program, "run_command", side_effect=lambda args: os.kill(os.getpid(), number)):
         done = wildtype("train")
     assert (done.returncode, done.stderr.strip()) == (code, sentence)
     assert signal.getsignal(number) is before
     assert threading.active_count() == threads
+
+
+WHILE_LOADING = """
+import os, signal, sys
+
+class Stop:
+    def find_spec(self, name, path=None, target=None):
+        if name == "typer":
+            {what}
+
+sys.meta_path.insert(0, Stop())
+from wildtype.cli.main import main
+sys.argv = ["wildtype", "--help"]
+main()
+"""
+
+
+@pytest.mark.parametrize(
+    ("what", "code", "sentence"),
+    [
+        ("raise KeyboardInterrupt", 130, "wildtype: stopped"),
+        ("os.kill(os.getpid(), signal.SIGINT)", 130, "wildtype: stopped"),
+        (
+            "os.kill(os.getpid(), signal.SIGTERM)",
+            143,
+            "wildtype: stopped by a signal of the system (SIGTERM)",
+        ),
+    ],
+)
+def test_a_signal_while_libraries_are_loaded_is_one_sentence(what: str, code: int, sentence: str) -> None:
+    script = WHILE_LOADING.format(what=what)
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stdout, done.stderr.strip()) == (code, "", sentence)
 
 
 DEAF = """
@@ -41,7 +74,7 @@ def wait_in_native_code(*arguments):
 
 program.GRACE = 0.01
 program._stop = wait_in_native_code
-program.app = lambda args: os.kill(os.getpid(), signal.SIGTERM)
+program.run_command = lambda args: os.kill(os.getpid(), signal.SIGTERM)
 program.main()
 """
 

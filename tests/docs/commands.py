@@ -17,7 +17,7 @@ from omegaconf.errors import OmegaConfBaseException
 
 from benchmarks.__main__ import command_line as benchmarks
 from tests.docs.pages import ROOT, Block, shell_commands
-from wildtype.cli.main import app
+from wildtype.cli.commands import app
 from wildtype.errors import WildtypeError
 from wildtype.experiments.settings.compose import GROUPS, SETTINGS, compose, known
 from wildtype.experiments.slurm_presets import read_preset, split_prefix

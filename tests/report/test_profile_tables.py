@@ -8,7 +8,6 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from rich.console import Console
 from rich.table import Table
 
 from tests.report.test_profile_page import FAST, killed, profile
@@ -16,6 +15,7 @@ from wildtype.profiling.compare import compare_profiles
 from wildtype.profiling.estimate import RunEstimate
 from wildtype.report.profile_tables import estimate_table, parts_table, print_gap, rows_table
 from wildtype.report.profile_text import Scale, number, print_record
+from wildtype.terminal import PlainConsole
 
 MS = 1e-3
 
@@ -23,7 +23,7 @@ MS = 1e-3
 def printed(record: dict[str, Any], width: int = 100, encoding: str = "utf-8") -> str:
     raw = io.BytesIO()
     stream = io.TextIOWrapper(raw, encoding=encoding, write_through=True)
-    print_record(record, Console(file=stream, width=width, color_system=None))
+    print_record(record, PlainConsole(file=stream, width=width, color_system=None))
     return raw.getvalue().decode(encoding)
 
 
@@ -101,9 +101,9 @@ FEW = small("few", {"fetch": 1.0, "head": 2.0}, 1.0)
 MANY = small("many", {"fetch": 1.0, "head": 8.0, "logging": 1.0}, 2.0, steps=20)
 
 
-def shown(show: Callable[[Console], None]) -> str:
+def shown(show: Callable[[PlainConsole], None]) -> str:
     stream = io.StringIO()
-    show(Console(file=stream, width=160, color_system=None))
+    show(PlainConsole(file=stream, width=160, color_system=None))
     return stream.getvalue()
 
 

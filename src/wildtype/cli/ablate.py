@@ -103,7 +103,6 @@ def command(
     if report.failed:
         notes().print(
             f"wildtype: {len(report.failed)} runs failed, {report.failed[0]} first: see their remarks",
-            markup=False,
             soft_wrap=True,
         )
         raise typer.Exit(1)

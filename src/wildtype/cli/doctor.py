@@ -86,7 +86,7 @@ def _print(report: dict[str, Any]) -> None:
     if "speed" in report:
         console().print(_speed_table(report["speed"]))
     for problem in report["problems"]:
-        console().print(f"[red]problem:[/red] {problem}")
+        console().print(f"problem: {problem}")
     if not report["problems"]:
         console().print("ready")
 

@@ -71,7 +71,7 @@ def with_evidence(predictor: Predictor, path: Path | None, mapping: Path | None 
         )
     left_out = [f"left out: {count:,} {reason}" for reason, count in counts[0].dropped.items()]
     for line in (*told[0].remarks, *left_out):
-        notes().print(f"evidence: {line}", markup=False, soft_wrap=True)
+        notes().print(f"evidence: {line}", soft_wrap=True)
     frame = as_evidence(measurements)
     if frame.empty:
         raise SourceError(f"{path} has no mutant to look up, only wild types: give at least one")

@@ -53,6 +53,8 @@ def command(
 
     Every finding is printed with the agreement of the models.
     """
+    from rich.text import Text
+
     from wildtype.errors import ConfigError
     from wildtype.experiments.explain import explain_runs
     from wildtype.experiments.folder import EXPLANATION
@@ -79,7 +81,10 @@ def command(
         seed=seed,
     )
     with notes().status("opening runs") as status:
-        found = explain_runs(runs, request, annotations=annotations, report_progress=status.update)
+        # A plain string would be read as markup here, whatever the console.
+        found = explain_runs(
+            runs, request, annotations=annotations, report_progress=lambda text: status.update(Text(text))
+        )
     record = found.to_json()
     if draw is not None:
         draw_latents(found.latents, draw)

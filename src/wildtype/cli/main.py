@@ -1,4 +1,7 @@
-"""`wildtype`: the entry point. Errors are one sentence, with an exit code above 0 (`--debug`: traceback)."""
+"""`wildtype`: the entry point. Errors are one sentence, with an exit code above 0 (`--debug`: traceback).
+
+Libraries are loaded inside `main`, where Ctrl-C and SIGTERM already end in a sentence.
+"""
 
 from __future__ import annotations
 
@@ -9,81 +12,12 @@ import socket
 import sys
 import threading
 import traceback
-from collections.abc import Iterator
-from typing import Annotated, NoReturn
+from collections.abc import Iterator, Sequence
+from typing import NoReturn
 
-import typer
-
-from wildtype.cli import (
-    ablate,
-    data,
-    doctor,
-    embed,
-    evaluate,
-    explain,
-    organism,
-    plot,
-    predict,
-    profile,
-    report,
-    reproduce,
-    screen,
-    serve,
-    train,
-    tune,
-)
-from wildtype.errors import WildtypeError
+from wildtype.characters import only_visible_output, visible
+from wildtype.errors import WildtypeError, shown
 from wildtype.training.waiting import wait_passively
-
-app = typer.Typer(
-    name="wildtype",
-    help="Predict what a cell does when genes are removed, added or overexpressed.",
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
-    add_completion=False,
-    rich_markup_mode=None,
-)
-app.add_typer(
-    data.app, name="data", help="Organisms and datasets: list, fetch, build, ingest, query, import, verify."
-)
-app.add_typer(
-    organism.app, name="organism", help="Organisms: list, import from your files, show, export, template."
-)
-app.command("train")(train.command)
-app.command("ablate")(ablate.command)
-app.command("tune")(tune.command)
-app.command("evaluate")(evaluate.command)
-app.command("predict")(predict.command)
-app.command("screen")(screen.command)
-app.command("embed")(embed.command)
-app.command("explain")(explain.command)
-app.command("report")(report.command)
-app.command("plot")(plot.command)
-app.command("reproduce")(reproduce.command)
-app.add_typer(profile.app, name="profile", help="Where the time of a training run goes.")
-app.command("serve")(serve.command)
-app.command("doctor")(doctor.command)
-
-
-def _version(requested: bool) -> None:
-    if requested:
-        from wildtype import __version__
-
-        typer.echo(__version__)
-        raise typer.Exit()
-
-
-@app.callback()
-def _root(
-    version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
-    ] = False,
-    debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")] = False,
-) -> None:
-    # The environment also reaches processes that a command starts, such as workers of a screen.
-    if debug:
-        os.environ["WILDTYPE_DEBUG"] = "1"
-
 
 TERMINATED = 128 + signal.SIGTERM
 BY_SIGNAL = "wildtype: stopped by a signal of the system (SIGTERM)"
@@ -99,10 +33,23 @@ def main() -> None:
     # Typer accepts an option of the program only before the command; users append it to a failed one.
     if "--debug" in arguments:
         arguments = ["--debug", *(argument for argument in arguments if argument != "--debug")]
+    with only_visible_output():
+        _end_in_a_sentence(arguments)
+
+
+def run_command(args: Sequence[str]) -> None:
+    """Load the commands and run one."""
+    from wildtype.cli.commands import app
+
+    app(args=args)
+
+
+def _end_in_a_sentence(arguments: Sequence[str]) -> None:
+    """Run a command; print the error or the signal that ends it, and exit."""
     try:
         with _ended_by_sigterm():
-            app(args=arguments)
-    except (WildtypeError, OSError, MemoryError, KeyboardInterrupt) as error:
+            run_command(arguments)
+    except (WildtypeError, OSError, MemoryError, KeyboardInterrupt, UnicodeEncodeError) as error:
         if os.environ.get("WILDTYPE_DEBUG"):
             traceback.print_exc()
         print(f"wildtype: {_sentence(error)}", file=sys.stderr)
@@ -179,6 +126,12 @@ def _in_a_thread(error: threading.ExceptHookArgs) -> None:
 def _sentence(error: BaseException) -> str:
     if isinstance(error, KeyboardInterrupt):
         return "stopped"
+    if isinstance(error, UnicodeEncodeError):
+        # Bytes of a path that are no UTF-8: some libraries take no such path.
+        wrong = error.object[error.start : error.end]
+        return (
+            f"{shown(error.object)} holds {visible(wrong)}, which is no UTF-8 text: rename the file or folder"
+        )
     if isinstance(error, MemoryError):
         return "out of memory: choose a smaller batch or data.tokens=measured"
     if isinstance(error, OSError) and not isinstance(error, WildtypeError):

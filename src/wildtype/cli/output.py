@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.console import Console
 
+from wildtype.characters import unchanged, write_encoded
 from wildtype.errors import ConfigError, OutputError
 from wildtype.files import finite, write_text, writing
+from wildtype.terminal import PlainConsole
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -42,24 +44,28 @@ NewFile = Annotated[
 ]
 
 
-def console() -> Console:
+def console() -> PlainConsole:
     """Return the console of tables: as wide as the terminal, 120 columns where there is none."""
     # Rich falls back to 80 columns in a pipe, where wide tables would be wrapped in the middle of numbers.
-    out = Console()
-    return out if out.is_terminal else Console(width=120)
+    out = PlainConsole()
+    return out if out.is_terminal else PlainConsole(width=120)
 
 
-def notes() -> Console:
+def notes() -> PlainConsole:
     """Return the console of remarks that are not the result."""
     # Standard error, so that a pipe receives nothing but the table or the JSON.
-    # Without markup: "E[y]" and "baselines=[mean]" are texts, not styles.
-    return Console(stderr=True, highlight=False, markup=False)
+    return PlainConsole(stderr=True, highlight=False)
 
 
 def print_json(value: Any) -> None:
     """Print a JSON-like value; NaN becomes null."""
     # Python writes NaN as a bare word, which is no JSON and stops other readers.
-    typer.echo(json.dumps(finite(value), indent=2, allow_nan=False))
+    _print_json_text(json.dumps(finite(value), indent=2, allow_nan=False))
+
+
+def _print_json_text(text: str) -> None:
+    # JSON escapes hidden characters itself, all but this one.
+    typer.echo(text.replace("\x7f", "\\u007f"))
 
 
 def check_format(output: Path) -> None:
@@ -87,11 +93,12 @@ def give_frame(frame: pd.DataFrame, output: Path | None, as_json: bool) -> None:
 
     if output is None:
         if as_json:
-            typer.echo(frame.to_json(orient="records", indent=2))
+            _print_json_text(frame.to_json(orient="records", indent=2))
         elif console().is_terminal:
             console().print(frame.to_string(index=False))
         else:
-            typer.echo(frame_to_csv(frame), nl=False)
+            # A pipe receives the bytes that a file would hold.
+            write_encoded(frame_to_csv(frame), unchanged(sys.stdout))
         return
     with writing(output) as path:
         if output.suffix == ".csv":

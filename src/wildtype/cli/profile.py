@@ -171,13 +171,13 @@ def trace(
 
     if python_lines:
         lines = profile_python_lines(config)
-        print_json(lines.to_json()) if json else console().print(lines.to_text(), markup=False)
+        print_json(lines.to_json()) if json else console().print(lines.to_text())
         return
     from wildtype.profiling.trace import Window
 
     window = Window(wait, warm_up, active)
     report = profile_trace(config, window, target=Path(to), shapes=record_shapes, stacks=with_stack)
-    print_json(report.to_json()) if json else console().print(report.to_text(), markup=False, soft_wrap=True)
+    print_json(report.to_json()) if json else console().print(report.to_text(), soft_wrap=True)
 
 
 def _stored_traces(files: list[Path], others: list[str], json: bool) -> None:
@@ -190,9 +190,7 @@ def _stored_traces(files: list[Path], others: list[str], json: bool) -> None:
         )
     if len(files) == 1:
         report = analyse_file(files[0])
-        print_json(report.to_json()) if json else console().print(
-            report.to_text(), markup=False, soft_wrap=True
-        )
+        print_json(report.to_json()) if json else console().print(report.to_text(), soft_wrap=True)
         return
     first, *further = [analyse_file(path, top=None) for path in files]
     gaps = [compare_traces(first, other) for other in further]
@@ -200,7 +198,7 @@ def _stored_traces(files: list[Path], others: list[str], json: bool) -> None:
         print_json([gap.to_json() for gap in gaps])
         return
     for gap in gaps:
-        console().print(gap.to_text(), markup=False, soft_wrap=True)
+        console().print(gap.to_text(), soft_wrap=True)
 
 
 @app.command()

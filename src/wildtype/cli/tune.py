@@ -93,5 +93,5 @@ def command(
         notes().print(f"the best settings: {' '.join(plan.overrides(found.best.params))}", soft_wrap=True)
     if (found.best is None and not found.under_way) or (found.test is not None and found.test.failed):
         why = "no trial finished" if found.best is None else "a tested run failed: see its remark"
-        notes().print(f"wildtype: {why}", markup=False, soft_wrap=True)
+        notes().print(f"wildtype: {why}", soft_wrap=True)
         raise typer.Exit(1)

@@ -8,7 +8,6 @@ Legend: M measurements · k perturbations of one mutant · Σk perturbations of 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -17,6 +16,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from wildtype.characters import name_fault
 from wildtype.datasets.records import (
     Environment,
     Genotype,
@@ -58,7 +58,6 @@ NAMES = {
     "phenotype": "phenotypes", "trait": "traits", "replicate": "replicates", "reference": "references",
 }  # fmt: skip
 """Column of codes: the list that its codes refer to."""
-_CONTROL = re.compile(r"[\x00-\x1f]")
 
 
 def bits(numbers: Floats) -> Ints:
@@ -173,11 +172,11 @@ class Measurements(Ragged):
         self.check_lengths(DatasetError)
         for name in ("genes", "alleles", "traits", "replicates", "references"):
             texts: tuple[str, ...] = getattr(self, name)
-            wrong = next((text for text in texts if text != text.strip() or _CONTROL.search(text)), None)
-            if wrong is not None:
-                raise DatasetError(
-                    f"{name} of measurements hold {wrong!r}: remove control characters and surrounding blanks"
-                )
+            for text in texts:
+                if fault := name_fault(text):
+                    raise DatasetError(f"{name} of measurements: {fault}")
+                if text != text.strip():
+                    raise DatasetError(f"{name} of measurements hold {text!r}: remove surrounding blanks")
         if "" in self.genes:
             raise DatasetError("genes of measurements hold an empty name: name every gene")
         for name, count in self._sizes().items():

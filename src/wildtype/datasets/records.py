@@ -17,6 +17,8 @@ from typing import Annotated, Literal, Self
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
+from wildtype.characters import name_fault
+
 RECORD_VERSION = 1
 """Version of the layout below; a store written with a later one is refused."""
 
@@ -34,8 +36,10 @@ class PerturbationKind(IntEnum):
 
 
 def _single_line(text: str) -> str:
-    if text != text.strip() or any(ord(c) < 32 for c in text):
-        raise ValueError("expected text without control characters or surrounding blanks")
+    if fault := name_fault(text):
+        raise ValueError(fault)
+    if text != text.strip():
+        raise ValueError("expected text without surrounding blanks")
     return text
 
 

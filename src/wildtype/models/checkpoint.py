@@ -33,7 +33,7 @@ import torch
 from numpy.typing import NDArray
 from omegaconf.errors import OmegaConfBaseException
 from safetensors import SafetensorError
-from safetensors.torch import load_file
+from safetensors.torch import load, load_file
 
 from wildtype.errors import CheckpointError, ConfigError, GeneSetError, reason_of, shown
 from wildtype.evidence.other_screens import OtherScreen
@@ -198,7 +198,7 @@ def _read_others(folder: Path, record: Mapping[str, Any], tokens: int) -> OtherG
     require_length(OTHERS_KNOWN, own, len(genes) - tokens)
     organism = None
     if "operators" in record:
-        organism = from_tensors(load_file(folder / OTHERS_SEEN), record["operators"])
+        organism = from_tensors(_tensors(folder / OTHERS_SEEN), record["operators"])
         organism = replace(organism, encoded=tokens)
     return OtherGenes.from_arrays(genes, organism, record["known_by"], arrays)
 
@@ -294,7 +294,7 @@ def load_checkpoint(path: str | Path) -> Checkpoint:
             dubious=beside.get("dubious"),
             screens=_read_screens(folder / SCREENS, record.get("screens", []), len(genes)),
         )
-        tensors, weights = (load_file(folder / f"{name}.safetensors") for name in ("organism", "model"))
+        tensors, weights = (_tensors(folder / f"{name}.safetensors") for name in ("organism", "model"))
         require_magnitudes("organism.safetensors", tensors)
         organism = from_tensors(tensors, record["operators"])
         # Shapes of weights follow from settings and organism. A record that asks for more than there is would
@@ -356,6 +356,12 @@ def load_checkpoint(path: str | Path) -> Checkpoint:
         features=scaling_of_features,
         others=others,
     )
+
+
+def _tensors(path: Path) -> dict[str, torch.Tensor]:
+    """Return the tensors of a file; safetensors itself opens no path that is not UTF-8."""
+    tensors: dict[str, torch.Tensor] = load_file(path) if str(path).isprintable() else load(path.read_bytes())
+    return tensors
 
 
 def _hashes(record: Mapping[str, Any]) -> dict[str, str]:

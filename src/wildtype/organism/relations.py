@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
+from wildtype.characters import name_fault
 from wildtype.errors import DatasetError, did_you_mean
 from wildtype.files import content_hash
 
@@ -50,6 +51,10 @@ class Relation:
     version: str = ""
     note: str = ""
     dropped: Mapping[str, int] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if fault := name_fault(self.name):
+            raise DatasetError(f"relation {fault}")
 
     @classmethod
     def from_edges(

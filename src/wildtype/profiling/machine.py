@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import platform
-import resource
 import shutil
 import statistics
 import subprocess
@@ -162,6 +161,10 @@ def _high_water_mib() -> float:
 
 
 def _process_peak_mib() -> float:
+    try:
+        import resource
+    except ImportError:  # Windows
+        return float(psutil.Process().memory_info().peak_wset) / MIB
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return peak / (MIB if sys.platform == "darwin" else 1024)  # bytes on macOS, KiB elsewhere
 

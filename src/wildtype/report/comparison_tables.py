@@ -24,6 +24,7 @@ from wildtype.report.text_table import (
     signed_decimals,
     with_interval,
 )
+from wildtype.terminal import PlainConsole
 
 OF_CALLS = ("log_loss", "brier")
 """Errors that only calls have."""
@@ -105,7 +106,7 @@ def _errors(score: Score, calls: bool, by_share: bool) -> list[str]:
 
 def print_comparison(comparison: Comparison, console: Console | None = None) -> None:
     """Print a comparison as a table of up to 100 columns, then who wins and how the figures were made."""
-    console = console or Console()
+    console = console or PlainConsole()
     headline = "AP" if comparison.headline == "average_precision" else "Pearson"
     # Squared errors of several phenotypes have no common unit; the share of variance explained has none.
     by_share = all(math.isnan(score.mse.value) for score in comparison.scores)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Console
 
 from wildtype.report.text_table import NONE, markdown_table, print_line, print_table
+from wildtype.terminal import PlainConsole
 
 if TYPE_CHECKING:
     from wildtype.organism import Organism
@@ -19,7 +20,7 @@ NAMED = 4
 
 def print_card(card: Mapping[str, Any], console: Console | None = None) -> None:
     """Print what ``Dataset.card`` returns: counts, exclusions, policies, noise, notes, and every stage."""
-    console = console or Console()
+    console = console or PlainConsole()
     print_line(card["name"], console, "bold")
     description = f": {card['organism_description']}" if card["organism_description"] else ""
     lines: list[tuple[str, object]] = [
@@ -110,7 +111,7 @@ def _counts(counts: Mapping[str, int]) -> str:
 
 def print_relations(organism: Organism, console: Console | None = None) -> None:
     """Print the gene graphs of an organism: sizes, direction, what was dropped and why, where from."""
-    console = console or Console()
+    console = console or PlainConsole()
     if not organism.graphs:
         print_line(f"{organism.name} ({len(organism.genes):,} genes) has no gene graphs", console)
         return

@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rich.console import Console
-from rich.markup import escape
 from rich.table import Table
 
 from wildtype.profiling.compare import Gap
@@ -16,13 +15,11 @@ from wildtype.report.profile_text import Scale
 
 def print_gap(gap: Gap, console: Console) -> None:
     """Print how one run differs from another: in a sentence, by phase, per epoch, and why."""
-    console.print(gap.sentence(), markup=False, highlight=False)
+    console.print(gap.sentence(), highlight=False)
     for remark in gap.remarks:
-        console.print(remark, markup=False, highlight=False)
+        console.print(remark, highlight=False)
     scale = Scale.of([gap.step["base"], gap.step["other"]])
-    table = Table(
-        "phase", escape(gap.base), escape(gap.other), f"difference, {scale.unit}", "ratio", "share of the gap"
-    )
+    table = Table("phase", gap.base, gap.other, f"difference, {scale.unit}", "ratio", "share of the gap")
     for row in [*gap.phases, {"phase": "unattributed", **gap.unexplained}]:
         table.add_row(str(row["phase"]), *_cells(row, scale), f"{row['share']:.1%}")
     table.add_section()
@@ -33,7 +30,7 @@ def print_gap(gap: Gap, console: Console) -> None:
         column.justify = "right"
     console.print(table)
     for cause in gap.causes:
-        console.print(f"{cause.share:6.0%}  {cause.kind}: {cause.evidence}", markup=False, highlight=False)
+        console.print(f"{cause.share:6.0%}  {cause.kind}: {cause.evidence}", highlight=False)
 
 
 def _cells(row: Mapping[str, float], scale: Scale) -> list[str]:
@@ -83,7 +80,7 @@ def rows_table(rows: Sequence[Mapping[str, Any]], columns: Sequence[str] = ()) -
     names = columns or list(rows[0] if rows else ())
     table = Table(*(name.replace("_", " ") for name in names))
     for row in rows:
-        table.add_row(*(escape(_cell(row[name])) for name in names))
+        table.add_row(*(_cell(row[name]) for name in names))
     return table
 
 

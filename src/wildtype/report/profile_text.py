@@ -16,6 +16,7 @@ from rich.progress_bar import ProgressBar
 from wildtype.files import finite
 from wildtype.phases import PHASES
 from wildtype.report.text_table import NONE, plain_table, plain_text
+from wildtype.terminal import PlainConsole
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -126,7 +127,7 @@ def phase_table(record: Record, console: Console | None = None) -> Table:
     console : Console, optional
         Whose width and encoding the table fits.
     """
-    console = console or Console()
+    console = console or PlainConsole()
     whole = mean_step(record)
     scale = Scale.of([whole])
     columns = ["phase", f"mean {scale.unit}", "median", "p95", "cpu", "share", "", "peak MiB"]
@@ -153,7 +154,7 @@ def phase_table(record: Record, console: Console | None = None) -> Table:
 
 def print_record(record: Record, console: Console | None = None) -> None:
     """Print a profile: its phases, what lies outside of steps, counters, and reads of single values."""
-    console, record = console or Console(), finite(record)
+    console, record = console or PlainConsole(), finite(record)
     work = record.get("workload") or {}
     title = f"{record.get('name')}: {work.get('model', NONE)} on {work.get('dataset', NONE)}"
     console.print(plain_text(title, console, "bold"))

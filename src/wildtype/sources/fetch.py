@@ -348,9 +348,10 @@ def recorded(path: Path) -> dict[str, Any]:
 def _bars(progress: bool) -> Iterator[Callable[[str], Progress]]:
     """Yield a function that makes the progress bar of a named file."""
     from rich import progress as bars
-    from rich.console import Console
 
-    console = Console(stderr=True)
+    from wildtype.terminal import PlainConsole
+
+    console = PlainConsole(stderr=True)
     if not progress or not console.is_terminal:
         yield lambda name: no_progress
         return

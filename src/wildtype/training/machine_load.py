@@ -9,7 +9,6 @@ shared or runs at a lower clock.
 from __future__ import annotations
 
 import os
-import resource
 import statistics
 import sys
 import time
@@ -101,7 +100,7 @@ def _cores() -> list[int]:
 
 
 def _counters() -> dict[str, float]:
-    own, cores, used_of = resource.getrusage(resource.RUSAGE_SELF), _cores(), psutil.cpu_times(percpu=True)
+    (own, switches, faults), cores, used_of = _own(), _cores(), psutil.cpu_times(percpu=True)
     # Of a large machine that many share, only what goes on at these cores matters.
     times = [used_of[core] for core in cores if core < len(used_of)]
     children = 0.0
@@ -111,13 +110,24 @@ def _counters() -> dict[str, float]:
         except psutil.Error:  # it has just ended
             continue
         children += used.user + used.system
-    ended = resource.getrusage(resource.RUSAGE_CHILDREN)
     return {
         "wall": time.perf_counter(),
         "busy": sum(sum(getattr(each, name, 0.0) for name in AT_WORK) for each in times),
         "steal": sum(getattr(each, "steal", 0.0) for each in times),
-        "own": own.ru_utime + own.ru_stime + children + ended.ru_utime + ended.ru_stime,
-        "switches": own.ru_nivcsw,
-        "faults": own.ru_minflt,
-        "load": os.getloadavg()[0],
+        "own": own + children,
+        "switches": switches,
+        "faults": faults,
+        "load": psutil.getloadavg()[0],
     }
+
+
+def _own() -> tuple[float, float, float]:
+    """Return the seconds of this process and its ended children, involuntary switches, and page faults."""
+    try:
+        import resource
+    except ImportError:  # Windows, where psutil does not count faults
+        process = psutil.Process()
+        return sum(process.cpu_times()[:4]), process.num_ctx_switches().involuntary, float("nan")
+    here, ended = resource.getrusage(resource.RUSAGE_SELF), resource.getrusage(resource.RUSAGE_CHILDREN)
+    seconds = here.ru_utime + here.ru_stime + ended.ru_utime + ended.ru_stime
+    return seconds, here.ru_nivcsw, here.ru_minflt

@@ -10,13 +10,13 @@ from typing import Any
 
 import torch
 from lightning.pytorch import Callback, LightningModule, Trainer
-from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
 from rich.progress import Progress as Bar
 
 from wildtype.memory import MIB, resident_mib
 from wildtype.mutants.batch import MutantBatch
 from wildtype.mutants.loader import Batches
+from wildtype.terminal import PlainConsole
 from wildtype.training.saved_weights import BestCheckpoint
 from wildtype.training.task import FitTask
 
@@ -75,7 +75,7 @@ class Progress(Callback):
             BarColumn(bar_width=24),
             TimeElapsedColumn(),
             TextColumn("{task.fields[text]}"),
-            console=Console(stderr=True),
+            console=PlainConsole(stderr=True),
             disable=not show,
             transient=False,
         )

@@ -75,7 +75,7 @@ FOUND: dict[str, tuple[str, str, Change, str]] = {
     ),
     "a column that is not used and would colour the terminal": (
         "own table", "my.csv", put(b",condition", b",\x1b[31m"),
-        r"the column '.x1b\[31m', expected printable text"
+        r"a column whose name '.x1b\[31m' holds the hidden character .x1b"
     ),
     "a tab that the reader of quotes repeats": (
         "gene graphs: regulatory_gold_standard", "regulatory_gold_standard_inferelator.tsv",

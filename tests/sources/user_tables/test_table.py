@@ -126,8 +126,14 @@ HO,1
             ("5 (line 7), column 'value'", COMMA),
             ("6 (line 8), column 'value'", EMPTY),
             ("6 (line 8), column 'sd'", "received '1e999', expected a number"),
-            ("6 (line 8), column 'condition'", "received 'a\\nb', expected a name on one line, without tabs"),
-            ("6 (line 8), column 'replicate'", "received 'c\\td', expected a name on one line, without tabs"),
+            (
+                "6 (line 8), column 'condition'",
+                "'a\\nb' holds the hidden character \\n: write the name without it",
+            ),
+            (
+                "6 (line 8), column 'replicate'",
+                "'c\\td' holds the hidden character \\t: write the name without it",
+            ),
             (
                 "6 (line 8), column 'phenotype'",
                 "'a:b' cannot name a phenotype: write it without ':', '+' and ','",

@@ -41,18 +41,18 @@ def build(
     def report(built: Built) -> None:
         if isinstance(built, catalogue.LeftOut):
             cards.append({"name": built.name, "left_out": built.why})
-            notes().print(f"{built.name} is left out: {built.why}", markup=False, soft_wrap=True)
+            notes().print(f"{built.name} is left out: {built.why}", soft_wrap=True)
         elif isinstance(built, Organism):
             if verbose and not json:
                 print_relations(built, console())
             elif not json:
-                console().print(organism_line(built), markup=False, highlight=False, soft_wrap=True)
+                console().print(organism_line(built), highlight=False, soft_wrap=True)
         else:
             cards.append(built.card())
             if verbose and not json:
                 print_card(cards[-1], console())
             elif not json:
-                console().print(card_line(cards[-1]), markup=False, highlight=False, soft_wrap=True)
+                console().print(card_line(cards[-1]), highlight=False, soft_wrap=True)
 
     if string:
         if source is None:

@@ -62,7 +62,6 @@ def estimate(
     out.print(
         f"{dataset}: {first.mutants:,} mutants, {len(graph.relations)} relations, "
         f"{first.edges:,} stored edges; the sample was written to {first.sample_folder}",
-        markup=False,
         soft_wrap=True,
     )
     out.print(table)

@@ -51,24 +51,22 @@ def fetch(
 
 
 def _print(done: list[Fetched]) -> None:
-    from rich.markup import escape
     from rich.table import Table
 
     table = Table("publisher", "file", "state", "checksum")
     for one in done:
         checked = "as published" if one.confirmed else ("none published" if one.path else "")
-        table.add_row(one.publisher, escape(one.file), one.state, checked)
+        table.add_row(one.publisher, one.file, one.state, checked)
     console().print(table)
     for one in done:
         if one.remark:
-            notes().print(f"{one.file}: {one.remark}", markup=False, soft_wrap=True)
+            notes().print(f"{one.file}: {one.remark}", soft_wrap=True)
     folders = sorted({str(one.path.parent) for one in done if one.path is not None})
     for folder in folders:
-        notes().print(f"folder: {folder}", markup=False, soft_wrap=True)
+        notes().print(f"folder: {folder}", soft_wrap=True)
 
 
 def _list(json: bool) -> None:
-    from rich.markup import escape
     from rich.table import Table
 
     from wildtype.sources.publishers import publishers
@@ -101,10 +99,6 @@ def _list(json: bool) -> None:
     for publisher in known:
         by_hand = sum(not file.urls for file in publisher.files)
         table.add_row(
-            publisher.name,
-            escape(publisher.title),
-            str(len(publisher.files)),
-            str(by_hand or ""),
-            escape(publisher.licence),
+            publisher.name, publisher.title, str(len(publisher.files)), str(by_hand or ""), publisher.licence
         )
     console().print(table)

@@ -221,13 +221,12 @@ def import_(
     if reading.rejected:
         rejects = dataset_folder(dataset.name) / REJECTS
         write_text(rejects, reading.rejects())
-        notes().print(f"rows that were left out, and why: {rejects}", markup=False, soft_wrap=True)
+        notes().print(f"rows that were left out, and why: {rejects}", soft_wrap=True)
     if json:
         print_json(summary | {"dataset": dataset.card()})
         return
     notes().print(
         f"imported: dataset {dataset.name}, {len(dataset):,} rows; see `wildtype data show {dataset.name}`",
-        markup=False,
         soft_wrap=True,
     )
 
@@ -273,7 +272,7 @@ def _print_problems(error: TableProblems, json: bool) -> None:
         print_json({"rows": error.rows, "problems": [problem.to_json() for problem in error.problems]})
         return
     for line in error.lines():
-        notes().print(line, markup=False, soft_wrap=True)
+        notes().print(line, soft_wrap=True)
 
 
 def _print_summary(summary: dict[str, Any]) -> None:

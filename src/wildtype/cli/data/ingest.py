@@ -44,4 +44,4 @@ def ingest(
         return
     console().print(table)
     if left_out:
-        notes().print("files not in the folder: " + ", ".join(left_out), markup=False, soft_wrap=True)
+        notes().print("files not in the folder: " + ", ".join(left_out), soft_wrap=True)

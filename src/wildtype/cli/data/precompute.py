@@ -32,7 +32,6 @@ def precompute(
     notes().print(
         f"{human_bytes(row.bytes)}, about {human_seconds(row.build_seconds)} (measured on "
         f"{row.sample_mutants:,} mutants); {human_bytes(row.free_bytes)} are free there",
-        markup=False,
         soft_wrap=True,
     )
     with Progress(console=notes(), disable=json, transient=True) as progress:
@@ -61,6 +60,5 @@ def precompute(
     console().print(
         f"{len(masks):,} mutants in {output}: {human_bytes(row.bytes)}; {len(rows)} of them were read "
         f"back and are as generated",
-        markup=False,
         soft_wrap=True,
     )

@@ -102,14 +102,13 @@ def _make_dataset(
 
 
 def _print(names: list[str], rows: list[dict[str, Any]]) -> None:
-    from rich.markup import escape
     from rich.table import Table
 
     table = Table()
     for name in names:
-        table.add_column(escape(name), overflow="fold")
+        table.add_column(name, overflow="fold")
     for row in rows:
-        table.add_row(*(escape(_cell(row[name])) for name in names))
+        table.add_row(*(_cell(row[name]) for name in names))
     out = console()
     # Into a file or pipe: no wrapping at 80 columns, so that other programs can read the lines.
     out.print(table, width=None if out.is_terminal else 10_000, crop=False)

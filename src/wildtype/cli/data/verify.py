@@ -17,7 +17,6 @@ def verify(
     json: Json = False,
 ) -> None:
     """Check every file against its publisher's checksum, and every organism and dataset against its own."""
-    from rich.markup import escape
     from rich.table import Table
 
     from wildtype.errors import SourceError
@@ -31,7 +30,7 @@ def verify(
     else:
         table = Table("kind", "name", "publisher", "state")
         for one in done:
-            table.add_row(one.kind, escape(one.name), one.publisher, one.state)
+            table.add_row(one.kind, one.name, one.publisher, one.state)
         console().print(table)
     damaged = [one for one in done if one.state == "damaged"]
     if damaged:

@@ -22,12 +22,11 @@ def export(
 
     lost = export_organism(load_organism(name), folder)
     for remark in lost:
-        notes().print(f"not in tables: {remark}", markup=False, soft_wrap=True)
+        notes().print(f"not in tables: {remark}", soft_wrap=True)
     if json:
         print_json({"folder": str(folder), "description": str(folder / YAML), "left_out": lost})
         return
     notes().print(
         f"exported: {folder}; import it with `wildtype organism import {folder / YAML} --name NAME`",
-        markup=False,
         soft_wrap=True,
     )

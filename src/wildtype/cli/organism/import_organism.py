@@ -79,7 +79,7 @@ def import_(
         saved = from_plain(_plain(origin, name, *given), "the options")
         if not genes and not names_from:
             keys = ", ".join(map(str, told.genes.names_from))
-            notes().print(f"no --genes: genes are the names in {keys}", markup=False, soft_wrap=True)
+            notes().print(f"no --genes: genes are the names in {keys}", soft_wrap=True)
     if name:
         named = {"name": from_plain({"name": name, "genes": {"names_from": ["relations"]}}, "--name").name}
         told, saved = told.model_copy(update=named), saved.model_copy(update=named)
@@ -91,7 +91,7 @@ def import_(
             print_json({"problems": error.problems.to_json()})
         else:
             for line in error.problems.lines():
-                notes().print(line, markup=False, soft_wrap=True)
+                notes().print(line, soft_wrap=True)
         raise SourceError(error.headline) from error
     if save_description is not None:
         write_text(save_description, as_yaml(saved))
@@ -102,11 +102,10 @@ def import_(
         return
     print_organism(built.card, console())
     for remark in remarks:
-        notes().print(remark, markup=False, soft_wrap=True)
+        notes().print(remark, soft_wrap=True)
     notes().print(
         f"imported: organism {told.name}, {len(built.organism.genes):,} genes; add measurements with "
         f"`wildtype data import TABLE --organism {told.name}`",
-        markup=False,
         soft_wrap=True,
     )
 

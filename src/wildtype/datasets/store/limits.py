@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import os
 import secrets
 import shutil
@@ -90,6 +89,11 @@ def scratch_of(store: Path) -> Iterator[Path]:
 @contextlib.contextmanager
 def _held(folder: Path, *, alone: bool) -> Iterator[bool]:
     """Lock a folder, for one alone or for all that use it; give whether that was possible."""
+    try:
+        import fcntl
+    except ImportError:  # Windows
+        yield False
+        return
     try:
         handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
     except OSError:

@@ -199,10 +199,11 @@ class ChunkSolver:
         if not self.progress or not total:
             yield lambda count: None
             return
-        from rich.console import Console
         from rich.progress import Progress
 
-        console = Console(stderr=True)
+        from wildtype.terminal import PlainConsole
+
+        console = PlainConsole(stderr=True)
         with Progress(console=console, transient=True, disable=not console.is_terminal) as bar:
             task = bar.add_task(label, total=total)
             yield lambda count: bar.advance(task, count)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from importlib.resources import files
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import (
     BaseModel,
@@ -22,6 +22,7 @@ from pydantic import (
     model_validator,
 )
 
+from wildtype.characters import name_fault, visible
 from wildtype.errors import ConfigError, did_you_mean, reason_of, shown
 
 YAML = "organism.yaml"
@@ -35,6 +36,14 @@ class Part(BaseModel):
     """A mapping of the description: keys that are not known are errors."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
+
+    @model_validator(mode="after")
+    def _seen(self) -> Self:
+        for value in vars(self).values():
+            # Descriptions may span lines.
+            if isinstance(value, str) and visible(value) != value:
+                raise ValueError(name_fault(value))
+        return self
 
 
 class GeneColumns(Part):

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from wildtype.characters import name_fault
 from wildtype.errors import SourceError, shown
 from wildtype.organism import FeatureBlock, GeneIndex, Relation
 from wildtype.organism.components import annotation_block
@@ -224,6 +225,9 @@ def _gmt(part: Gmt, path: Path, problems: Problems, known: Callable[[str], bool]
                 f"received {len(cells)} cells, expected a name, a description and genes with tabs between "
                 f"them: save it as GMT, or choose the format complexes or table",
             )
+            continue
+        if fault := next(filter(None, map(name_fault, (cells[0], *cells[2:]))), ""):
+            problems.add(part.path, number, fault)
             continue
         rows.append(cells)
     found = Memberships()

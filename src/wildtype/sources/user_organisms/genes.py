@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from wildtype.characters import name_fault
 from wildtype.errors import SourceError, shown
 from wildtype.organism import Coordinates, GeneIndex
 from wildtype.organism.genes import systematic
@@ -234,6 +235,9 @@ def _read_list(file: GeneFile, path: Path, problems: Problems) -> tuple[list[Gen
         if "\t" in name or "," in name or ";" in name:
             problems.add(file.path, row, f"received {shown(name)}, expected one name: give its format, table")
             continue
+        if fault := name_fault(name):
+            problems.add(file.path, row, fault)
+            continue
         rows += 1
         if name in names:
             repeated += 1
@@ -298,6 +302,10 @@ def _gene(cell: Mapping[str, str], split: str, path: str, row: int, problems: Pr
             path, row, f"{shown(name)} is a date that a spreadsheet program made of a name: write the name"
         )
         return None
+    for key in ("name", "standard", "aliases", "chromosome"):
+        if fault := name_fault(cell.get(key, "")):
+            problems.add(path, row, fault, column=key)
+            return None
     gene = Gene(name, cell.get("standard", ""), description=cell.get("description", ""))
     if gene.standard in NO_NAME:
         gene.standard = ""

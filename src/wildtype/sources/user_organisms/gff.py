@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from urllib.parse import unquote
 
+from wildtype.characters import name_fault
 from wildtype.errors import SourceError, shown
 from wildtype.sources.text import read_bytes
 from wildtype.sources.user_organisms.description import GeneFile
@@ -89,8 +90,13 @@ def read_gff(
         if name in genes:
             others["further feature of a gene"] += 1
             continue
+        gene = _gene(file, name, given, cells)
+        named = (gene.name, gene.standard, *gene.aliases, gene.chromosome)
+        if fault := next(filter(None, map(name_fault, named)), ""):
+            problems.add(file.path, row, fault)
+            continue
         by_id[given.get("ID", name)] = name
-        genes[name] = _gene(file, name, given, cells)
+        genes[name] = gene
     if empty:
         raise SourceError(f"{file.path} has no features: give a GFF3 file")
     for owner, product in products.items():

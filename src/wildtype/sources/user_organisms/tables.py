@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from wildtype.characters import name_fault
 from wildtype.errors import SourceError, reason_of, shown
 from wildtype.sources.columns import TextColumn, text_column
 from wildtype.sources.text import read_bytes
@@ -96,9 +97,13 @@ class Table:
 
         Rows with too few or too many cells are added to ``problems``; blank ones are passed over.
         """
-        if self._grid is not None:
-            return self._of_grid(positions, header, problems)
-        return self._of_text(positions, header, problems)
+        read = self._of_text if self._grid is None else self._of_grid
+        found, line = read(positions, header, problems)
+        for column in found:
+            for code, name in enumerate(column.names):
+                if fault := name_fault(name):
+                    problems.add_rows(self.name, line[column.code == code], fault)
+        return found, line
 
     def _of_grid(
         self, positions: Sequence[int], header: bool, problems: Problems

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from wildtype.characters import name_fault
 from wildtype.errors import SourceError, reason_of, shown
 from wildtype.sources import text
 from wildtype.sources.sheets import read_sheet, sheets_with_cells
@@ -32,6 +33,7 @@ REPEATED, NOTES, CELLS = "repeated header", "notes below the table", "number of 
 FOOTNOTES, SENTENCE = "*†‡§#", 4
 """Marks that begin a note, and words from which on a single text is one."""
 _BLANK = re.compile(r"\s")
+_BREAK = re.compile(r"[\r\n\t]")
 UTF16 = (b"\xff\xfe", b"\xfe\xff")
 """How texts of that encoding begin."""
 _WORKBOOKS = (b"PK\x03\x04", b"\xd0\xcf\x11\xe0")
@@ -256,9 +258,9 @@ def _header(path: Path, lines: Sequence[Line]) -> tuple[tuple[str, ...], int, li
             )
         names = ["", *names]
         notes.append("the first column has no name")
-    strange = next((name for name in names if any(ord(c) < 32 and not c.isspace() for c in name)), None)
-    if strange is not None:
-        raise SourceError(f"{path} has the column {shown(strange)}, expected printable text: rename it")
+    # Cells of sheets may span lines.
+    if fault := next(filter(None, (name_fault(_BREAK.sub(" ", name)) for name in names)), ""):
+        raise SourceError(f"{path}, line {lines[above - 1][0]}, has a column whose name {fault}")
     return tuple(names), above, notes
 
 

@@ -13,6 +13,7 @@ from itertools import combinations
 
 import numpy as np
 
+from wildtype.characters import name_fault
 from wildtype.datasets.records import PerturbationKind
 from wildtype.errors import shown
 from wildtype.organism import Organism
@@ -24,6 +25,7 @@ from wildtype.sources.user_tables.spellings import CONTROL, GUIDE, GUIDES, NEUTR
 from wildtype.sources.user_tables.vocabulary import KINDS, MARKS, kind_words, members, parse_kind
 
 SAME_GENE, NO_GENE, KIND, DOSE = "one gene twice", "no gene", "kind of perturbation", "dose"
+HIDDEN_CHARACTER = "hidden character"
 SAME_GUIDED, SAME_UNIT, SHARED = (
     "pairs of guides of one gene", "pairs of a unit with itself", "pairs of units that share a gene",
 )  # fmt: skip
@@ -273,6 +275,8 @@ class MutantReader:
     def _gene(self, name: str, kind: PerturbationKind | None) -> Found | Fault:
         if not name:
             return Fault("has an empty name between separators", NO_GENE)
+        if fault := name_fault(name):
+            return Fault(fault, HIDDEN_CHARACTER)
         found = self.spellings.find(name)
         if isinstance(found, Found) and found.position in self.foreign:
             return replace(found, kind=found.kind or PerturbationKind.ADDITION)

@@ -12,6 +12,7 @@ from functools import cache
 
 import numpy as np
 
+from wildtype.characters import name_fault
 from wildtype.datasets.measurements import Measurements
 from wildtype.datasets.records import PhenotypeDefinition, Study
 from wildtype.errors import SourceError, shown
@@ -226,9 +227,8 @@ class RowReader:
 
     def _name(self, i: int, column: str) -> str:
         name = self._cell(i, column)
-        if not name.isprintable() and any(ord(c) < 32 for c in name):
-            message = f"received {shown(name)}, expected a name on one line, without tabs"
-            self._report(i, self.at[column][0], message, NAME)
+        if fault := name_fault(name):
+            self._report(i, self.at[column][0], fault, NAME)
             return ""
         return name
 

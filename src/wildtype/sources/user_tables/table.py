@@ -7,6 +7,7 @@ from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from wildtype.characters import visible
 from wildtype.datasets.measurements import Measurements
 from wildtype.datasets.reading import ReadReport, add_counts
 from wildtype.datasets.records import PerturbationKind, Publication, Study
@@ -280,7 +281,7 @@ def _study(name: str, organism: Organism, readers: Sequence[RowReader]) -> Study
     left = " ".join(", ".join(dict.fromkeys(unused)).split())
     return Study(
         name=name,
-        publication=Publication(citation=f"own data: {', '.join(files)}"),
+        publication=Publication(citation=f"own data: {visible(', '.join(files))}"),
         organism=organism.name,
         licence=USE,
         files=files,

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Literal
 
+from wildtype.characters import name_fault
 from wildtype.datasets.records import PerturbationKind, PhenotypeDefinition
 from wildtype.errors import SourceError, shown
 
@@ -157,10 +158,14 @@ def define(
     """
     if name.casefold() in PHENOTYPES and level == "cell":
         return PHENOTYPES[name.casefold()]
-    if not name or name != name.strip() or re.search(r"[:+,\x00-\x1f]", name):
+    if fault := name_fault(name):
+        raise SourceError(f"a phenotype cannot be called so: {fault}")
+    if fault := name_fault(unit):
+        raise SourceError(f"{shown(unit)} cannot be a unit: {fault}")
+    if not name or name != name.strip() or re.search(r"[:+,]", name):
         raise SourceError(f"{shown(name)} cannot name a phenotype: write it without ':', '+' and ','")
-    if unit != unit.strip() or re.search(r"[\x00-\x1f]", unit):
-        raise SourceError(f"{shown(unit)} cannot be a unit: write it on one line, without surrounding blanks")
+    if unit != unit.strip():
+        raise SourceError(f"{shown(unit)} cannot be a unit: write it without surrounding blanks")
     return PhenotypeDefinition(name=name, unit=unit or NOT_STATED, level=level, min_order=fewest)
 
 

@@ -6,7 +6,6 @@ rows.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +13,7 @@ from typing import TypeVar
 
 import numpy as np
 
+from wildtype.characters import hidden_in
 from wildtype.datasets.measurements import Measurements, coded
 from wildtype.datasets.reading import ReadReport
 from wildtype.datasets.records import Environment, PhenotypeDefinition, Record, Study
@@ -36,7 +36,6 @@ from wildtype.sources.yeast.traits.headings import Strain
 R = TypeVar("R", bound=Record)
 
 NO_VALUE = "no value"
-_CONTROL = re.compile(r"[\x00-\x1f]")
 NOT_STATED = Environment()
 PLAIN = Strain("")
 
@@ -171,7 +170,7 @@ def _distinct(records: Sequence[R]) -> tuple[tuple[R, ...], Ints]:
 def readable(path: Path, texts: Iterable[str]) -> None:
     """Raise ``SourceError`` at the first text with control characters or surrounding blanks."""
     for text in texts:
-        if text != text.strip() or _CONTROL.search(text):
+        if text != text.strip() or hidden_in(text):
             raise SourceError(f"{path}: received the name {text[:60]!r}, expected printable text; {REMEDY}")
 
 
