@@ -5,16 +5,19 @@ short HTML in notebooks.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from wildtype.errors import SourceError, reason_of
-from wildtype.unpacking import opened, read_parquet
+from wildtype.errors import SourceError, WildtypeError, reason_of
+from wildtype.files import writing
+from wildtype.unpacking import opened, parquet_batches, read_parquet
 
 if TYPE_CHECKING:
     import pandas as pd
+    import pyarrow as pa
 
 FORMULA = re.compile(r"[=+\-@\t\r\n]")
 """First characters of a cell that a spreadsheet program evaluates as a formula (CSV injection)."""
@@ -38,30 +41,204 @@ def read_frame(path: str | Path, what: str, texts: type | Mapping[str, type] = s
         If the file is missing or cannot be read as a table.
     """
     import pandas as pd
-    import pyarrow as pa
 
     path = Path(path)
-    if not path.is_file():
-        raise SourceError(f"there is no file {str(path)!r} to read {what} from: check the path")
-    try:
+    with _reading(path, what):
         if path.suffix == ".parquet":
             # What pandas noted about the table when it was written may be damaged, and is not needed.
             frame: pd.DataFrame = read_parquet(path).to_pandas(ignore_metadata=True)
             return frame
         with opened(path) as stream:
             return pd.read_csv(stream, dtype=texts)
+
+
+@contextmanager
+def _reading(path: Path, what: str) -> Iterator[None]:
+    """Refuse a missing file, and turn errors while it is read into ``SourceError``."""
+    import pyarrow as pa
+
+    if not path.is_file():
+        raise SourceError(f"there is no file {str(path)!r} to read {what} from: check the path")
+    try:
+        yield
     except (pa.ArrowException, ValueError, OSError, EOFError) as error:
+        if isinstance(error, WildtypeError):
+            raise
         raise SourceError(
             f"{str(path)!r} cannot be read as a table ({reason_of(error)}): give CSV or Parquet"
         ) from error
 
 
-def frame_to_csv(frame: pd.DataFrame) -> str:
+class FrameBlocks:
+    """A CSV or Parquet file as tables of a few rows each, which can be read again and again.
+
+    A column has the same type in every block, as in one table of the file: integers of a Parquet file in
+    which any row lacks a number are floating-point numbers. The texts of a CSV file stay as they are.
+
+    Parameters
+    ----------
+    path : str or path
+        Of the file.
+    what : str
+        What is to be read from it, for messages.
+    rows : int
+        Most rows of a block.
+
+    Raises
+    ------
+    SourceError
+        As `read_frame`, while blocks are read.
+    """
+
+    def __init__(self, path: str | Path, what: str, rows: int) -> None:
+        self.path, self.what, self.rows = Path(path), what, rows
+        self._gaps: set[str] | None = None
+
+    def __iter__(self) -> Iterator[pd.DataFrame]:
+        """Read the file; one without rows is one empty table."""
+        import pandas as pd
+
+        # A caller's errors at a block are no errors of the file: each block is read by itself.
+        blocks = self._parquet() if self.path.suffix == ".parquet" else self._csv()
+        end = pd.DataFrame()
+        while True:
+            with _reading(self.path, self.what):
+                block = next(blocks, end)
+            if block is end:
+                return
+            yield block
+
+    def _csv(self) -> Iterator[pd.DataFrame]:
+        import pandas as pd
+
+        with opened(self.path) as stream:
+            # With one type for all cells, the blocks agree on it.
+            yield from pd.read_csv(stream, dtype=str, chunksize=self.rows)
+
+    def _parquet(self) -> Iterator[pd.DataFrame]:
+        import pyarrow as pa
+
+        if self._gaps is None:
+            with parquet_batches(self.path) as (schema, batches):
+                self._gaps = {n for b in batches for n in schema.names if b.column(n).null_count}
+        with parquet_batches(self.path) as (schema, batches):
+            fields = [
+                pa.field(
+                    f.name,
+                    getattr(f.type, "value_type", f.type) if pa.types.is_dictionary(f.type) else f.type,
+                )
+                for f in schema
+            ]
+            plain = pa.schema(fields)
+            # pandas chooses the type of a column by whether a value is missing: a further row, dropped again,
+            # lacks one wherever the file does.
+            gap = pa.table({f.name: pa.nulls(1, f.type) for f in fields if f.name in self._gaps})
+            empty = True
+            for batch in batches:
+                for at in range(0, batch.num_rows, self.rows):
+                    empty = False
+                    yield self._typed(pa.Table.from_batches([batch.slice(at, self.rows)]).cast(plain), gap)
+            if empty:
+                yield plain.empty_table().to_pandas()
+
+    @staticmethod
+    def _typed(table: pa.Table, gap: pa.Table) -> pd.DataFrame:
+        """Return a table with the types of one that has gaps in the columns of ``gap``."""
+        frame: pd.DataFrame = table.to_pandas(ignore_metadata=True)
+        if gap.num_columns:
+            import pyarrow as pa
+
+            of_gaps = pa.concat_tables([table.select(gap.column_names), gap]).to_pandas()[:-1]
+            for name in gap.column_names:
+                frame[name] = of_gaps[name]
+        return frame
+
+
+class FrameWriter:
+    """Writes a table to a .csv, .parquet or .json file, block by block, within ``writing_frame``.
+
+    Parameters
+    ----------
+    path : Path
+        File to write.
+    suffix : str
+        Names the format.
+    schema : pyarrow.Schema, optional
+        Types of the columns of a Parquet file that the first block may not show, such as one of empty cells.
+    """
+
+    def __init__(self, path: Path, suffix: str, schema: pa.Schema | None = None) -> None:
+        self._suffix, self._known, self._first = suffix, schema, True
+        self._parquet: Any = None
+        # newline="": no translation on Windows, so that the same table has the same bytes everywhere.
+        self._open = ExitStack()
+        self._text = (
+            None
+            if suffix == ".parquet"
+            else self._open.enter_context(path.open("w", encoding="utf-8", newline=""))
+        )
+        self._path = path
+
+    def write(self, frame: pd.DataFrame) -> None:
+        """Append rows."""
+        if self._text is None:
+            self._write_parquet(frame)
+        elif self._suffix == ".csv":
+            self._text.write(frame_to_csv(frame, header=self._first))
+        elif len(frame) or self._first:
+            # The rows of each block stand in brackets of their own.
+            text = str(frame.to_json(orient="records", indent=2))
+            inside = text.removeprefix("[").removesuffix("]").removesuffix("\n")
+            self._text.write(f"[{inside}" if self._first else f",{inside}")
+        self._first = False
+
+    def _write_parquet(self, frame: pd.DataFrame) -> None:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        if self._parquet is None:
+            found = pa.Schema.from_pandas(frame, preserve_index=False)
+            known = {} if self._known is None else {f.name: f for f in self._known}
+            table = pa.Table.from_pandas(
+                frame, pa.schema([known.get(f.name, f) for f in found]), preserve_index=False
+            )
+            self._parquet = self._open.enter_context(pq.ParquetWriter(self._path, table.schema))
+        else:
+            table = pa.Table.from_pandas(frame, self._parquet.schema, preserve_index=False)
+        self._parquet.write_table(table.replace_schema_metadata(self._parquet.schema.metadata))
+
+    def close(self, *, complete: bool) -> None:
+        """End the file; ``complete`` unless an error ended it."""
+        with self._open:
+            if self._suffix == ".json" and complete and self._text is not None:
+                self._text.write("\n]")
+
+
+@contextmanager
+def writing_frame(target: Path, schema: pa.Schema | None = None) -> Iterator[FrameWriter]:
+    """Yield a writer of a table whose file appears under its name when all of it is written.
+
+    Raises
+    ------
+    OutputError
+        As ``writing``; nothing is left behind.
+    """
+    with writing(target) as path:
+        writer = FrameWriter(path, target.suffix, schema)
+        try:
+            yield writer
+        except BaseException:
+            writer.close(complete=False)
+            raise
+        writer.close(complete=True)
+
+
+def frame_to_csv(frame: pd.DataFrame, *, header: bool = True) -> str:
     """Return a table as CSV in which no text is a spreadsheet formula."""
     # Numbers stay: a minus sign in front of a number is no formula.
     texts = frame.select_dtypes("object").columns
     safe = frame.assign(**{name: frame[name].map(harmless) for name in texts})
-    return str(safe.rename(columns=harmless).to_csv(index=False))
+    return str(safe.rename(columns=harmless).to_csv(index=False, header=header))
 
 
 def harmless(cell: Any) -> Any:

@@ -119,7 +119,18 @@ class _Counted(io.RawIOBase):
 
 
 def read_parquet(path: Path, limits: UnpackingLimits = LIMITS) -> pa.Table:
-    """Return a Parquet file as a table, a few thousand rows unpacked at a time.
+    """Return a Parquet file as a table; errors as `parquet_batches`."""
+    import pyarrow as pa
+
+    with parquet_batches(path, limits) as (schema, batches):
+        return pa.Table.from_batches(batches, schema)
+
+
+@contextmanager
+def parquet_batches(
+    path: Path, limits: UnpackingLimits = LIMITS
+) -> Iterator[tuple[pa.Schema, Iterator[pa.RecordBatch]]]:
+    """Open a Parquet file: its schema, and its rows, a few thousand unpacked at a time.
 
     Raises
     ------
@@ -128,19 +139,21 @@ def read_parquet(path: Path, limits: UnpackingLimits = LIMITS) -> pa.Table:
     SourceError
         If it unpacks to too much: repeated values take no room in the file.
     """
-    import pyarrow as pa
     import pyarrow.parquet as pq
 
     with pq.ParquetFile(require_regular(path)) as file:
         facts, packed = file.metadata, path.stat().st_size
         stated = sum(facts.row_group(at).total_byte_size for at in range(facts.num_row_groups))
         limits.check(path, packed, max(stated, CELL * facts.num_rows * facts.num_columns))
-        unpacked, batches = 0, []
-        for batch in file.iter_batches(batch_size=BATCH):
-            unpacked += batch.nbytes
-            limits.check(path, packed, unpacked)
-            batches.append(batch)
-        return pa.Table.from_batches(batches, file.schema_arrow)
+
+        def batches() -> Iterator[pa.RecordBatch]:
+            unpacked = 0
+            for batch in file.iter_batches(batch_size=BATCH):
+                unpacked += batch.nbytes
+                limits.check(path, packed, unpacked)
+                yield batch
+
+        yield file.schema_arrow, batches()
 
 
 def check_hdf5(path: Path, limits: UnpackingLimits = LIMITS, within: str = "/") -> None:

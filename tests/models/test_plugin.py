@@ -332,3 +332,14 @@ def test_every_other_step_of_a_model_has_a_default(loaded: None) -> None:
     assert not model.has_post_fit
     assert model.least_perturbed == 1
     assert model.priors(tiny_dataset().organism.graphs) == {}
+
+
+@pytest.mark.parametrize("command", ["ablate", "tune"])
+@pytest.mark.parametrize("key", ["plugin", "plugins"])
+def test_a_plan_loads_no_plugin(command: str, key: str, tmp_path: Path) -> None:
+    mark, evil, plan = tmp_path / "mark", tmp_path / "evil.py", tmp_path / "plan.yaml"
+    evil.write_text(f"open({str(mark)!r}, 'w')\n")
+    plan.write_text(f"{key}: [{evil}]\nbase: []\nfactors:\n  features: {{without: [model.features=false]}}\n")
+    said = wildtype(command, str(plan), "--folder", str(tmp_path / "out"))
+    assert_one_sentence(said, key)
+    assert not mark.exists()

@@ -11,7 +11,7 @@ import typer
 
 from wildtype.characters import unchanged, write_encoded
 from wildtype.errors import ConfigError, OutputError
-from wildtype.files import finite, write_text, writing
+from wildtype.files import finite, write_text
 from wildtype.terminal import PlainConsole
 
 if TYPE_CHECKING:
@@ -89,7 +89,7 @@ def give_frame(frame: pd.DataFrame, output: Path | None, as_json: bool) -> None:
 
     On a terminal it is printed as aligned text, elsewhere as CSV; with ``as_json`` always as JSON.
     """
-    from wildtype.tables import frame_to_csv
+    from wildtype.tables import frame_to_csv, writing_frame
 
     if output is None:
         if as_json:
@@ -100,11 +100,5 @@ def give_frame(frame: pd.DataFrame, output: Path | None, as_json: bool) -> None:
             # A pipe receives the bytes that a file would hold.
             write_encoded(frame_to_csv(frame), unchanged(sys.stdout))
         return
-    with writing(output) as path:
-        if output.suffix == ".csv":
-            # newline="": no translation on Windows, so that the same table has the same bytes everywhere.
-            path.write_text(frame_to_csv(frame), encoding="utf-8", newline="")
-        elif output.suffix == ".json":
-            frame.to_json(path, orient="records", indent=2)
-        else:
-            frame.to_parquet(path, index=False)
+    with writing_frame(output) as writer:
+        writer.write(frame)

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from wildtype.cli.evidence import Evidence, EvidenceMapping, with_evidence
 from wildtype.cli.output import Json, Plugins, check_format, give_frame, notes
-from wildtype.cli.requested import SetFile, Sets, requested_table
+from wildtype.cli.requested import SetFile, Sets, requested_rows
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 def command(
@@ -45,9 +48,11 @@ def command(
     # seconds.
     if output is not None:
         check_format(output)
-    requested = requested_table(sets, file)
-    if requested.empty:
+    requested = requested_rows(sets, file)
+    # The head of a file: what is wrong with it as a file is an error now.
+    if next(requested.blocks(1), None) is None:
         raise GeneSetError("there is nothing to predict: name genes with --set A,B or give --file")
+    from wildtype.inference.prediction_file import predict_file
     from wildtype.inference.predictor import load
 
     predictor = load(run)
@@ -58,9 +63,13 @@ def command(
     predictor = with_evidence(predictor, evidence, evidence_mapping)
     for remark in predictor.remarks:
         notes().print(remark, soft_wrap=True)
-    frame = (
-        predictor.predict_profiles(requested, genes, condition=condition)
-        if genes
-        else predictor.predict(requested, as_=as_, condition=condition, interval=interval)  # type: ignore[arg-type]
-    )
-    give_frame(frame, output, json)
+
+    def predicted(block: pd.DataFrame) -> pd.DataFrame:
+        if genes:
+            return predictor.predict_profiles(block, genes, condition=condition)
+        return predictor.predict(block, as_=as_, condition=condition, interval=interval)  # type: ignore[arg-type]
+
+    if output is not None:
+        predict_file(predictor.core, requested, predicted, output, profiles=bool(genes))
+    else:
+        give_frame(predicted(requested.all()), None, json)

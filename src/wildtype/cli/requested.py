@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    import pandas as pd
+    from wildtype.inference.prediction_file import RequestedRows
 
 Sets = Annotated[
     list[str] | None,
@@ -31,13 +31,13 @@ def requested_sets(sets: list[str] | None, file: Path | None) -> list[list[str]]
     return found
 
 
-def requested_table(sets: list[str] | None, file: Path | None) -> pd.DataFrame:
-    """Return the sets of both options as a table: ``genes``, and the other columns of the file."""
+def requested_rows(sets: list[str] | None, file: Path | None) -> RequestedRows:
+    """Return the sets of both options, and the other columns of the file, which is read in blocks."""
     import pandas as pd
 
-    from wildtype.inference.sets import COLUMN, read_plan
+    from wildtype.inference.prediction_file import RequestedRows
+    from wildtype.inference.sets import COLUMN
 
-    of_file = file is not None and str(file) != "-"
-    first = pd.DataFrame({COLUMN: requested_sets(sets, None if of_file else file)}, dtype=object)
-    plan = read_plan(file) if of_file and file is not None else first.iloc[:0]
-    return plan if first.empty else pd.concat([first, plan], ignore_index=True)[list(plan.columns)]
+    table = None if file is None or str(file) == "-" else file
+    first = requested_sets(sets, file if table is None else None)
+    return RequestedRows(pd.DataFrame({COLUMN: first}, dtype=object), table)

@@ -25,7 +25,7 @@ from wildtype.errors import ConfigError, UnknownGeneError, did_you_mean
 from wildtype.evaluation.conformal import Conformal
 from wildtype.evidence.reference import GIVEN, PARTS
 from wildtype.inference.own_evidence import with_evidence
-from wildtype.inference.sets import GeneSets, default_kinds, names_of, to_table
+from wildtype.inference.sets import GeneSets, WrongRows, default_kinds, names_of, to_table
 from wildtype.models.checkpoint import Checkpoint, load_checkpoint
 from wildtype.models.other_genes import OtherGenes
 from wildtype.mutants import Kind, MutantTable
@@ -155,6 +155,10 @@ class PredictionCore:
     def known_by(self, table: MutantTable) -> dict[int, str]:
         """Return a note on each row of a table with genes that are no tokens of the model, by row."""
         return {}
+
+    def check_named(self, sets: GeneSets, wrong: WrongRows) -> None:
+        """Add the rows of a table that ``table`` would refuse to ``wrong``."""
+        to_table(sets, self.genes, self.kinds, find=self.find, empty=True, wrong=wrong)
 
     def named(self, sets: GeneSets, what: str = "row", *, empty: bool = False) -> MutantTable:
         """Return named sets as a table of this model's genes; errors as `to_table`, and of ``find``."""

@@ -112,6 +112,32 @@ def beside_given(given: GeneSets, frame: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(columns, index=frame.index)
 
 
+class WrongRows:
+    """Rows that do not fit, of one table or of several that follow each other; rows count from 1.
+
+    Attributes
+    ----------
+    errors : list of WildtypeError
+        One for each such row.
+    rows : int
+        How many rows were read.
+    """
+
+    def __init__(self) -> None:
+        self.errors: list[WildtypeError] = []
+        self.rows = 0
+
+    @property
+    def enough(self) -> bool:
+        """Whether no more are looked for: looking for near names of many takes minutes."""
+        return len(self.errors) >= ENOUGH
+
+    def refuse(self, what: str = "row") -> None:
+        """Raise one error about all of them, of the type of the first; nothing if there is none."""
+        if self.errors:
+            raise _all_of(self.errors, what)
+
+
 def read_plan(path: str | Path) -> pd.DataFrame:
     """Read a CSV or Parquet file with a column ``genes``, texts as they are.
 
@@ -120,7 +146,11 @@ def read_plan(path: str | Path) -> pd.DataFrame:
     SourceError
         If the file is missing, unreadable, empty, or has no such column.
     """
-    frame = read_frame(path, "gene sets")
+    return check_plan(path, read_frame(path, "gene sets"))
+
+
+def check_plan(path: str | Path, frame: pd.DataFrame) -> pd.DataFrame:
+    """Return the table of a file, or the first rows of it; raises ``SourceError`` if it names no sets."""
     if COLUMN not in frame.columns:
         found = ", ".join(map(repr, frame.columns))
         raise SourceError(
@@ -196,11 +226,12 @@ def to_table(
     what: str = "row",
     find: Callable[[str], int] | None = None,
     empty: bool = False,
+    wrong: WrongRows | None = None,
 ) -> MutantTable:
     """Return named sets as a table; messages count rows from 1.
 
     ``find`` finds the position of a name, as ``genes.find`` by default. A set without genes, the wild type,
-    is refused unless ``empty``.
+    is refused unless ``empty``. With ``wrong``, rows that do not fit are added to it and left out.
 
     Raises
     ------
@@ -211,7 +242,7 @@ def to_table(
     done: list[int] = []
     offsets = [0]
     cache: dict[str, tuple[int, int]] = {}  # a file of many rows names the same genes again and again
-    wrong: list[WildtypeError] = []
+    found = WrongRows() if wrong is None else wrong
 
     def member_of(text: str) -> tuple[int, int]:
         if not isinstance(text, str):
@@ -222,7 +253,8 @@ def to_table(
             cache[text] = (position, Kind.parse(kind) if kind else int(kinds[position]))
         return cache[text]
 
-    for number, members in enumerate(sets_of(sets), start=1):
+    for members in sets_of(sets):
+        found.rows += 1
         row: dict[int, int] = {}
         try:
             for position, state in _members(members, member_of, empty=empty):
@@ -234,15 +266,15 @@ def to_table(
         except WildtypeError as error:
             # A sentence about the set goes on from the row, one about a gene stands behind it.
             link = "" if isinstance(error, GeneSetError) else ":"
-            wrong.append(type(error)(f"{what} {number}{link} {error}"))
-            if len(wrong) == ENOUGH:  # looking for near names of many more takes minutes
+            found.errors.append(type(error)(f"{what} {found.rows}{link} {error}"))
+            if found.enough:
                 break
             continue
         positions += row.keys()
         done += row.values()
         offsets.append(len(positions))
-    if wrong:
-        raise _all_of(wrong, what)
+    if wrong is None:
+        found.refuse(what)
     return MutantTable.build(positions, offsets, kind=np.array(done, dtype=np.uint8))
 
 

@@ -32,6 +32,8 @@ from wildtype.organism.features import FeatureScaling
 
 BATCH, WITH_EVIDENCE = 8192, 2048
 """Mutants that pass a model together, and one that looks up measurements, of which a mutant has many."""
+PROFILE_NUMBERS = 1 << 24
+"""Numbers per gene that are predicted together: 64 MiB of float32."""
 
 
 @dataclass(eq=False)
@@ -218,8 +220,7 @@ class TrainedModel:
         wild_type = wild_type or self.encode()
         batch = MutantBatch.from_table(table)
         out = np.empty((len(table), len(self.genes)), np.float32)
-        # 2²⁴ float32 numbers, 64 MiB, at a time.
-        step = max((1 << 24) // len(self.genes), 1)
+        step = max(PROFILE_NUMBERS // len(self.genes), 1)
         for start in range(0, len(table), step):
             stop = min(start + step, len(table))
             profile = self.model(wild_type, self._with_evidence(batch.slice(start, stop))).profiles[phenotype]

@@ -1,0 +1,142 @@
+"""`predict --file` works in blocks: the same bytes, whatever the blocks, in bounded memory."""
+
+from __future__ import annotations
+
+import tracemalloc
+from decimal import Decimal
+from pathlib import Path
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import wildtype as wt
+from tests.command import assert_one_sentence, wildtype
+from wildtype.cli.output import give_frame
+from wildtype.inference import prediction_file
+from wildtype.inference.predictor import Predictor
+from wildtype.models import trained
+from wildtype.tables import FrameBlocks, read_frame
+
+
+@pytest.fixture
+def predictor(tiny_run: Path) -> Predictor:
+    return wt.load(tiny_run)
+
+
+@pytest.fixture
+def plan(tmp_path: Path) -> Path:
+    """Thirty rows; ``late`` is empty in the first blocks."""
+    frame = pd.DataFrame(
+        {
+            "well": [f"{i:03d}" for i in range(30)],
+            "genes": [
+                f"G{i % 9:03d},abc{10 + i % 7}" if i % 5 else f"G{i % 8:03d}:reduced" for i in range(30)
+            ],
+            "note": ["=first"] * 30,
+            "late": [None] * 20 + ["x"] * 10,
+            "never": [None] * 30,
+        }
+    )
+    frame.to_csv(tmp_path / "plan.csv", index=False)
+    more = frame.assign(count=[*range(29), None], amount=[Decimal(10) ** (i // 10) for i in range(30)])
+    numbers = pa.Table.from_pandas(more.assign(count=more["count"].astype("Int64")), preserve_index=False)
+    pq.write_table(numbers, tmp_path / "plan.parquet", row_group_size=11)
+    return tmp_path / "plan.csv"
+
+
+def predict(run: Path, plan: Path, output: Path, *more: str) -> bytes:
+    said = wildtype("predict", str(run), "--file", str(plan), "-o", str(output), *more)
+    assert said.returncode == 0, said.stderr
+    return output.read_bytes()
+
+
+@pytest.mark.parametrize("source", [".csv", ".parquet"])
+def test_blocks_of_7_rows_make_the_bytes_of_one(
+    source: str, tiny_run: Path, plan: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # As many mutants pass the model together: sums of other batches may differ in the last bit.
+    for name in ("BATCH", "WITH_EVIDENCE"):
+        monkeypatch.setattr(trained, name, 7)
+    plan, more = plan.with_suffix(source), ["--set", "G001,G002", "--interval", "0.9"]
+    ends = (".csv", ".json", ".parquet")
+    one = [predict(tiny_run, plan, tmp_path / f"one{end}", *more) for end in ends]
+    monkeypatch.setattr(prediction_file, "BLOCK", 7)
+    blocks = [predict(tiny_run, plan, tmp_path / f"blocks{end}", *more) for end in ends]
+    assert blocks[:2] == one[:2]
+    tables = [pq.read_table(tmp_path / f"{name}.parquet") for name in ("one", "blocks")]
+    assert tables[0].equals(tables[1])
+    assert tables[0].schema.equals(tables[1].schema, check_metadata=True)
+
+
+@pytest.mark.parametrize("source", [".csv", ".parquet"])
+def test_a_file_has_the_bytes_of_the_table_in_python(
+    source: str, tiny_run: Path, predictor: Predictor, plan: Path, tmp_path: Path
+) -> None:
+    plan = plan.with_suffix(source)
+    frame = predictor.predict(read_frame(plan, "gene sets"), as_="fitness")
+    for end in (".csv", ".json", ".parquet"):
+        give_frame(frame, tmp_path / f"python{end}", as_json=False)
+        found = predict(tiny_run, plan, tmp_path / f"file{end}", "--as", "fitness")
+        if end != ".parquet":
+            assert found == (tmp_path / f"python{end}").read_bytes()
+    frame.to_json(tmp_path / "pandas.json", orient="records", indent=2)
+    assert (tmp_path / "pandas.json").read_bytes() == (tmp_path / "file.json").read_bytes()
+    frame.to_parquet(tmp_path / "pandas.parquet", index=False)
+    pd.testing.assert_frame_equal(*(pd.read_parquet(tmp_path / f"{n}.parquet") for n in ("file", "pandas")))
+
+
+def test_rows_that_do_not_fit_are_listed_over_all_blocks_and_nothing_is_written(
+    tiny_run: Path, plan: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(prediction_file, "BLOCK", 7)
+    frame = pd.read_csv(plan, dtype=str)
+    frame.loc[3:14, "genes"] = "NOPE"
+    frame.to_csv(plan, index=False)
+    output = tmp_path / "empty" / "out.csv"
+    said = wildtype("predict", str(tiny_run), "--file", str(plan), "-o", str(output))
+    assert_one_sentence(said, "12 rows do not fit", "row 4: 'NOPE'", "row 13: 'NOPE'", "and 2 more")
+    assert not output.parent.exists()
+
+
+def test_blocks_of_a_file_have_the_types_of_the_file(plan: Path) -> None:
+    for path in (plan, plan.with_suffix(".parquet")):
+        whole, blocks = read_frame(path, "sets"), list(FrameBlocks(path, "sets", 7))
+        assert max(map(len, blocks)) <= 7
+        assert {tuple(block.dtypes) for block in blocks} == {tuple(whole.dtypes)}
+        pd.testing.assert_frame_equal(pd.concat(blocks, ignore_index=True), whole)
+
+
+def test_profiles_are_written_in_blocks_too(
+    tiny_run: Path, plan: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(prediction_file, "PROFILE_NUMBERS", 24)
+    said = wildtype(
+        "predict", str(tiny_run), "--file", str(plan), "-o", str(tmp_path / "x.csv"), "--genes", "expression"
+    )
+    assert_one_sentence(said, "genes='expression'", "known: none")
+    assert not (tmp_path / "x.csv").exists()
+
+
+@pytest.mark.slow
+def test_memory_does_not_grow_with_the_rows(
+    predictor: Predictor, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(prediction_file, "BLOCK", 250)
+
+    def peak(rows: int) -> int:
+        path = tmp_path / "sets.csv"
+        lines = (f'w{i},"G{i % 9:03d},G{10 + i % 7:03d}"\n' for i in range(rows))
+        path.write_text("well,genes\n" + "".join(lines))
+        tracemalloc.start()
+        try:
+            requested = prediction_file.RequestedRows(pd.DataFrame({"genes": []}, dtype=object), path)
+            prediction_file.predict_file(predictor.core, requested, predictor.predict, tmp_path / "out.csv")
+            return tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()
+
+    peak(250)  # what is made once
+    few, many = 1_000, 4_000
+    assert peak(many) - peak(few) < 50 * (many - few)  # one table took 800 bytes a row
