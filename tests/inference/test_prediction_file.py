@@ -108,7 +108,7 @@ def test_blocks_of_a_file_have_the_types_of_the_file(plan: Path) -> None:
         pd.testing.assert_frame_equal(pd.concat(blocks, ignore_index=True), whole)
 
 
-def test_profiles_are_written_in_blocks_too(
+def test_profiles_of_a_phenotype_without_them_are_refused(
     tiny_run: Path, plan: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(prediction_file, "PROFILE_NUMBERS", 24)
@@ -139,4 +139,4 @@ def test_memory_does_not_grow_with_the_rows(
 
     peak(250)  # what is made once
     few, many = 1_000, 4_000
-    assert peak(many) - peak(few) < 50 * (many - few)  # one table took 800 bytes a row
+    assert peak(many) - peak(few) < 50 * (many - few)  # one table takes some 5,000 bytes a row

@@ -15,6 +15,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from tests.browser import Browser
 from tests.command import assert_one_sentence, wildtype
 from tests.experiments.test_crosses import settings
 from tests.report.explained import explanation
@@ -183,6 +184,39 @@ def test_names_are_text(facts: RunFacts, text: str) -> None:
     assert {tag for tag, _ in attacked.tags} <= {tag for tag, _ in Page(text).tags}
     assert HOSTILE in attacked.text
     assert not {name for _, attrs in attacked.tags for name in attrs if name.startswith("on")}
+
+
+ATTACKS = [
+    "<script>document.title = 'x'</script>",
+    "</script><script>document.title = 'x'</script>",
+    '"><img src=x onerror="document.title = 1">',
+    "'><svg/onload=document.title=1>",
+    "</title></style><iframe srcdoc='<script>top.document.title=1</script>'>",
+    "javascript:document.title=1",
+    "{{ document.title }}{% raw %}${document.title=1}",
+    "<!--<script>document.title=1//-->",
+    '</template><base href="https://example.org/"><meta http-equiv=refresh content="0;url=x">',
+    "x<a href=javascript:document.title=1 autofocus onfocus=document.title=1>",
+]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ATTACKS)
+def test_no_name_runs_as_a_script_in_a_browser(
+    name: str, facts: RunFacts, browser: Browser, tmp_path: Path
+) -> None:
+    path = tmp_path / "page.html"
+    path.write_text(
+        run_page([hostile(replace(facts, learning=None, tested=facts.tested[:1]), name)]), "utf-8"
+    )
+    browser.problems.clear()
+    browser.open(path.as_uri())
+    assert browser.ask("document.title") == f"cell_transformer on {name}"
+    assert browser.ask("location.href") == path.as_uri()
+    forms = "'iframe, base, object, embed, [onerror], [onload], [onfocus], a[href^=javascript]'"
+    assert browser.ask(f"document.querySelectorAll({forms}).length") == 0
+    # What the policy of the page blocks, the browser's console tells.
+    assert browser.problems == []
 
 
 def test_what_an_older_run_lacks_is_told(tiny_run: Path, tmp_path: Path) -> None:

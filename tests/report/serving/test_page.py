@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import shutil
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -36,18 +34,6 @@ CUT = """[...document.querySelectorAll('#drawing text')].filter((name) => {
     || text.bottom > all.bottom + 1; }).map((name) => name.textContent)"""
 LIGHT = "getComputedStyle(document.body).%s.match(/\\d+/g).slice(0, 3).reduce((sum, part) => sum + +part, 0)"
 SETTLED = "document.querySelector('#table tbody') && !document.querySelector('[aria-busy=true]')"
-
-
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
-    chromium = shutil.which("chromium")
-    if chromium is None:
-        reason = "no chromium on the PATH: install it (apt-get install chromium) to try the page"
-        if "CI" in os.environ:
-            pytest.fail(reason)
-        pytest.skip(reason)
-    with Browser(chromium, tmp_path_factory.mktemp("browser")) as browser:
-        yield browser
 
 
 @pytest.fixture(scope="module")
