@@ -170,3 +170,16 @@ def test_a_process_of_its_own_ends_with_one_sentence_and_a_code(tmp_path: Path) 
     assert (result.returncode, result.stdout) == (1, "")
     assert result.stderr.startswith("wildtype: ")
     assert "no finished run" in result.stderr
+
+
+def test_the_package_is_the_program() -> None:
+    words = [sys.executable, "-m", "wildtype"]
+    done = subprocess.run([*words, "--version"], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == wildtype("--version").stdout.strip()
+    refused = subprocess.run([*words, "predict", "nowhere"], capture_output=True, text=True)
+    assert refused.returncode != 0
+    assert (
+        "Usage: python -m wildtype"
+        in subprocess.run([*words, "--help"], capture_output=True, text=True).stdout
+    )
+    assert "Traceback" not in refused.stderr

@@ -71,6 +71,12 @@ def command(
     max_per_gene: Annotated[
         int | None, typer.Option(help="Most rows of a list that a candidate may be in.")
     ] = None,
+    rank: Annotated[
+        str,
+        typer.Option(
+            help="prediction, or interaction: of a fitness, minus the product of that of the single mutants."
+        ),
+    ] = "prediction",
     evidence: Evidence = None,
     evidence_mapping: EvidenceMapping = None,
     processes: Annotated[int, typer.Option(help="Number of processes; the result is the same.")] = 1,
@@ -131,6 +137,7 @@ def command(
         include=parse_set(include),
         min_linkage_kb=min_linkage_kb,
         max_per_gene=max_per_gene,
+        rank=rank,
     )
     if slurm or dry_run:
         # The request is checked before anything is submitted: a mistake must not wait in a queue.

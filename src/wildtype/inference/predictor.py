@@ -370,6 +370,7 @@ class Predictor:
         include: Sequence[str] = (),
         min_linkage_kb: float | None = None,
         max_per_gene: int | None = None,
+        rank: Literal["prediction", "interaction"] = "prediction",
         processes: int = 1,
         state: str | Path | None = None,
         report_progress: Callable[[int, int], None] | None = None,
@@ -419,6 +420,9 @@ class Predictor:
         max_per_gene : int, optional
             Most rows of a list that a candidate may be in. A list is chosen from the best ``50 top`` mutants;
             ``attrs["short"]`` names the lists for which these were too few.
+        rank : str
+            ``prediction``, or ``interaction``: the prediction minus the product of the predictions of the
+            single mutants, for phenotypes of which the wild type has 1, such as fitness.
         processes : int
             Number of processes. The result does not depend on it.
         state : path, optional
@@ -430,7 +434,8 @@ class Predictor:
         -------
         pandas.DataFrame
             Rows by phenotype, direction and rank: ``phenotype``, ``direction``, ``rank``, the columns of
-            ``predict``, ``single_fitness`` and ``linkage_kb``. ``attrs`` holds ``count`` (of the design),
+            ``predict``, ``single_fitness`` and ``linkage_kb``; by interaction also ``expected``, the product
+            of the single mutants, and ``interaction``. ``attrs`` holds ``count`` (of the design),
             ``asked`` (mutants predicted), ``left_out`` (by reason), and ``expected_hits`` in the list of each
             class ``negative`` or ``positive``: the sum of its probabilities.
 
@@ -463,6 +468,7 @@ class Predictor:
             min_linkage_kb=min_linkage_kb,
             max_per_gene=max_per_gene,
             interval=interval,
+            rank=rank,
         )
         return screen_mutants(
             self.core,

@@ -39,3 +39,12 @@ def wild_type_value(phenotype: Mapping[str, Any]) -> float | str | None:
         if DIFFERENCE.search(unit) or EFFECT.search(name):
             return 0.0
     return f"{name} of the wild type does not follow from its unit ({unit or 'not stated'})"
+
+
+def has_singles(phenotype: Mapping[str, Any]) -> bool:
+    """Return whether single mutants have a phenotype, in a unit of which the wild type has 1.
+
+    What genes do together is then the difference to the product of what they do alone.
+    """
+    relative = RELATIVE.search(str(phenotype.get("unit", ""))) is not None
+    return relative and phenotype["min_order"] <= 1 and phenotype.get("form") not in ("class", "gene")

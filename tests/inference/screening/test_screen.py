@@ -16,7 +16,10 @@ import torch
 
 import wildtype as wt
 from tests.command import assert_one_sentence, wildtype
+from tests.tiny import tiny_dataset
 from wildtype.errors import ConfigError, GeneSetError, UnknownGeneError
+from wildtype.experiments.run import train
+from wildtype.experiments.settings.compose import compose
 from wildtype.inference.core import Source
 from wildtype.inference.predictor import Predictor
 from wildtype.inference.screening import screen, stream
@@ -423,3 +426,58 @@ class _Same:
 
     def describe(self) -> list[object]:
         return []
+
+
+@pytest.fixture(scope="module")
+def of_fitness(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Folder of a run on singles and pairs, which predicts their fitness."""
+    folder = tmp_path_factory.mktemp("runs") / "fitness"
+    words = ["model.width=16", "model.heads=4", "model.layers=1", "model.head.heads=2", "training.epochs=2",
+             "baselines=[mean]", f"run.folder={folder}", "run.progress=false", "run.replicates=10",
+             "data.name=tiny-growth", "data.phenotypes=[fitness]"]  # fmt: skip
+    train(compose(words), dataset=tiny_dataset())
+    return folder
+
+
+def test_rank_by_interaction_is_the_prediction_minus_the_product_of_singles(of_fitness: Path) -> None:
+    predictor = wt.load(of_fitness)
+    names = predictor.genes.names
+    every = list(combinations(names, 2))
+    alone = dict(zip(names, predictor.predict([[name] for name in names])["fitness"], strict=True))
+    expected = np.array([alone[a] * alone[b] for a, b in every])
+    interaction = predictor.predict(every)["fitness"].to_numpy() - expected
+    found = screened(predictor, 2, top=25, rank="interaction", max_per_gene=30)
+    for direction, order in (("low", np.argsort(interaction)), ("high", np.argsort(-interaction))):
+        rows = found[found["direction"] == direction]
+        np.testing.assert_allclose(rows["interaction"], interaction[order[:25]], atol=1e-6)
+        genes = [tuple(text.split(",")) for text in rows["genes"]]
+        np.testing.assert_allclose(rows["expected"], [alone[a] * alone[b] for a, b in genes], atol=1e-6)
+        np.testing.assert_allclose(rows["fitness"] - rows["expected"], rows["interaction"], atol=1e-12)
+    low = screened(predictor, 2, top=25).query("direction == 'low'")["genes"].tolist()
+    assert low != found.query("direction == 'low'")["genes"].tolist()
+    queried = predictor.screen(
+        queries=[[names[3]]], among=names[5:9], rank="interaction", include=["linked"], direction="high"
+    )
+    assert queried["interaction"].is_monotonic_decreasing
+    assert len(queried) == 4
+
+
+def test_rank_by_interaction_in_shards_is_that_of_one_process(of_fitness: Path, tmp_path: Path) -> None:
+    options = ["--order", "2", "--top", "5", "--rank", "interaction", "--include", "linked", "-o"]
+    assert wildtype("screen", str(of_fitness), *options, str(tmp_path / "one.csv")).returncode == 0
+    for number in ("0", "1"):
+        shard = ["--shards", "2", "--shard", number]
+        done = wildtype("screen", str(of_fitness), *options, str(tmp_path / "s.csv"), *shard)
+        assert done.returncode == 0, done.stderr
+    done = wildtype("screen", "--merge", str(tmp_path / "s.csv.shards"), "-o", str(tmp_path / "s.csv"))
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "s.csv").read_bytes() == (tmp_path / "one.csv").read_bytes()
+
+
+def test_rank_by_interaction_needs_single_mutants(predictor: Predictor, tiny_run: Path) -> None:
+    with pytest.raises(ConfigError, match="only epsilon: rank by the prediction"):
+        predictor.screen(2, rank="interaction")
+    with pytest.raises(ConfigError, match="did you mean interaction"):
+        predictor.screen(2, rank="interactions")
+    said = wildtype("screen", str(tiny_run), "--rank", "interaction")
+    assert_one_sentence(said, "rank='interaction'", "only epsilon")

@@ -21,6 +21,7 @@ from wildtype.inference.prediction_table import prediction_table
 from wildtype.inference.screening.constraints import LEFT_OUT, LINKED_KB, Constraints, lethal_pairs
 from wildtype.inference.screening.designs import Combinations, Crossed, Design
 from wildtype.inference.screening.stream import DIRECTIONS, PIECE, Screen, ScreenResult, run
+from wildtype.inference.wild_type import has_singles
 from wildtype.models.ensemble import class_of
 from wildtype.mutants import MutantTable
 
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
 
 METABOLIC = "metabolic"
 """In a list of required genes: all genes of the organism's metabolism."""
+RANKS = ("prediction", "interaction")
+"""What mutants are ranked by."""
 RESERVE = 50
 """Mutants to keep per mutant of a list, where ``max_per_gene`` may pass some of them over."""
 
@@ -53,6 +56,7 @@ class ScreenRequest:
     min_linkage_kb: float | None = None
     max_per_gene: int | None = None
     interval: float | None = None
+    rank: str = "prediction"
 
 
 def screen_mutants(
@@ -88,6 +92,9 @@ def make_screen(core: PredictionCore, request: ScreenRequest) -> tuple[Screen, f
     """
     if request.interval is not None:
         check_level(request.interval)
+    if request.rank not in RANKS:
+        hint = did_you_mean(request.rank, RANKS, f"known: {', '.join(RANKS)}")
+        raise ConfigError(f"rank={request.rank!r} is not known; {hint}")
     outputs = _outputs(core, request)
     queries = None
     if request.queries is not None:
@@ -125,13 +132,25 @@ def make_screen(core: PredictionCore, request: ScreenRequest) -> tuple[Screen, f
     directions = DIRECTIONS if request.direction == "both" else (request.direction,)
     keep = request.top if request.max_per_gene is None else request.top * RESERVE
     condition = core.condition(request.condition)
-    return Screen(
-        design, gene, kind, _constraints(core, request), outputs, directions, keep, condition, PIECE
-    ), exempt
+    alone = None
+    if request.rank == "interaction":
+        single = MutantTable.from_matrix(gene[:, None], kind=kind, condition=np.full(len(gene), condition))
+        alone = core.predict_with_sd(single)[0][:, list(outputs)]
+    constraints = _constraints(core, request)
+    screen = Screen(design, gene, kind, constraints, outputs, directions, keep, condition, PIECE, alone)
+    return screen, exempt
 
 
 def _outputs(core: PredictionCore, request: ScreenRequest) -> tuple[int, ...]:
     columns = [p for p, output in enumerate(core.checkpoint.outputs) if output.form != "gene"]
+    if request.rank == "interaction":
+        columns = [p for p in columns if has_singles(core.checkpoint.phenotypes[p])]
+        if not columns or not class_of(core.checkpoint.model).scored(np.array([1]))[0]:
+            raise ConfigError(
+                f"rank='interaction' compares a mutant with its single mutants, and this model predicts no "
+                f"phenotype of these relative to the wild type, only {', '.join(core.phenotypes)}: rank by "
+                f"the prediction"
+            )
     names = [core.phenotypes[p] for p in columns]
     if request.phenotypes is None:
         if not columns:
@@ -260,7 +279,8 @@ def shortlist(
     ``single_fitness`` lists the fitness of the single mutants in the order of the genes, empty where it is
     not known. ``linkage_kb`` is the shortest distance between two of the genes on one chromosome: infinite if
     all are on different ones, NaN if a place is not known. With ``max_per_gene``, mutants are taken from the
-    best on, and one is passed over if a gene, ``exempt`` ones aside, is in as many rows already.
+    best on, and one is passed over if a gene, ``exempt`` ones aside, is in as many rows already. Of a screen
+    by interaction, ``expected`` is the product of the predictions of the single mutants.
     """
     import pandas as pd
 
@@ -281,6 +301,8 @@ def shortlist(
                 short.append(f"{core.phenotypes[output]}, {direction}: {len(chosen)} of {top}")
             table = mutants.table.take(chosen)
             frame = prediction_table(core, table, interval=request.interval)
+            if screen.alone is not None:
+                _put_interaction(frame, core.phenotypes[output], screen, output, mutants.members[chosen])
             record = core.checkpoint.phenotypes[output]
             if direction == "high" and record.get("of_cross") in ("negative", "positive"):
                 # The expected number of hits of independent or dependent mutants alike: a sum of means.
@@ -296,6 +318,15 @@ def shortlist(
     out.attrs |= {"count": screen.design.count, "asked": found.asked, "left_out": dict(found.left_out)}
     out.attrs |= {"short": short, "expected_hits": hits, "unchecked": _unchecked(core, request)}
     return out
+
+
+def _put_interaction(frame: pd.DataFrame, phenotype: str, screen: Screen, output: int, members: Ints) -> None:
+    """Put what the single mutants [m, k] would multiply to, and the difference, beside the prediction."""
+    assert screen.alone is not None
+    expected = screen.alone[members, screen.outputs.index(output)].prod(1)
+    at = frame.columns.tolist().index(phenotype) + 1
+    frame.insert(at, "expected", expected)
+    frame.insert(at + 1, "interaction", frame[phenotype] - expected)
 
 
 def spread(genes: Ints, top: int, max_per_gene: int, exempt: frozenset[int] = frozenset()) -> Ints:

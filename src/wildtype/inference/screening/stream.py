@@ -108,6 +108,9 @@ class Screen:
         Condition that phenotypes are predicted in.
     piece : int
         Numbers of the design per piece.
+    alone : float64 [c, p] or None
+        What is predicted of every member alone, for each of the outputs to rank by. Mutants are then ranked
+        by their prediction minus the product over their members; None: by the prediction.
     """
 
     design: Design
@@ -119,11 +122,16 @@ class Screen:
     keep: int
     condition: int = 0
     piece: int = PIECE
+    alone: NDArray[np.float64] | None = None
 
     @property
     def pieces(self) -> int:
         """Number of pieces."""
         return -(-self.design.count // self.piece)
+
+    def scores(self, values: NDArray[np.float64], members: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Return what mutants [m, k] with these predictions of the outputs [m, p] are ranked by: [m, p]."""
+        return values if self.alone is None else values - self.alone[members].prod(1)
 
     def lists(self) -> list[Best]:
         """Return an empty ranked list per output and direction."""
@@ -153,6 +161,8 @@ class Screen:
             self.keep,
             self.condition,
             self.piece,
+            # What members have alone follows from the model, and its last bits from the machine.
+            self.alone is not None,
             c.min_linkage_kb,
             [places[k].tolist() for k in sorted(places)],
             c.measured is not None,
@@ -233,11 +243,12 @@ class ScreenWorker:
             fast = self._fast
             plain = self.core.predict_with_sd
             values = plain(mutants.table)[0] if fast is None else fast(mutants.members)
-            lost[NOT_A_NUMBER] = int((~np.isfinite(values[:, list(screen.outputs)])).any(1).sum())
+            scores = screen.scores(values[:, list(screen.outputs)], mutants.members)
+            lost[NOT_A_NUMBER] = int((~np.isfinite(scores)).any(1).sum())
             lists = iter(out.best)
-            for output in screen.outputs:
+            for column in scores.T:
                 for _ in screen.directions:
-                    next(lists).add(values[:, output], mutants.number)
+                    next(lists).add(column, mutants.number)
         out.left_out = {reason: count for reason, count in lost.items() if count}
         return out
 
