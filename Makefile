@@ -49,7 +49,7 @@ test-processes: $(VENV)/.dev ## train options in all pairs by one process and by
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -m processes
 
 test-faults: $(VENV)/.dev ## kill, starve and damage at length: runs, stores, files of publishers
-	OMP_NUM_THREADS=1 WILDTYPE_FUZZ_EXAMPLES=600 WILDTYPE_KILLS=30 WILDTYPE_EVERY_WRITE=1 WILDTYPE_GUIDED_RUNS=1000000 $(BIN)/python -m pytest -n 2 --dist loadfile \
+	OMP_NUM_THREADS=1 WILDTYPE_FUZZ_EXAMPLES=600 WILDTYPE_KILLS=30 WILDTYPE_EVERY_WRITE=1 WILDTYPE_GUIDED_RUNS=1000000 $(BIN)/python -m pytest -n 2 --dist worksteal \
 	  -m slow --durations 10 tests/faults tests/sources/fuzz tests/datasets/store/test_interrupted.py
 
 test-journeys: $(VENV)/.dev ## the first hour of new users: 50 commands, each with what should be seen
