@@ -13,8 +13,10 @@ import contextlib
 import ctypes
 import errno
 import fcntl
+import importlib
 import json
 import os
+import pkgutil
 import platform
 import select
 import signal
@@ -278,19 +280,18 @@ def _serve() -> None:
     """Import what commands import, then answer requests."""
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
-    import duckdb  # noqa: F401
+    import hydra  # noqa: F401
     import matplotlib.pyplot  # noqa: F401
-    import pyarrow.parquet  # noqa: F401
-    import torch  # noqa: F401
+    import numba  # noqa: F401
+    import pyarrow.dataset  # noqa: F401
+    import sklearn.linear_model  # noqa: F401
+    import torch.utils.tensorboard  # noqa: F401
 
-    import wildtype.cli.main
-    import wildtype.experiments.report
-    import wildtype.experiments.run
-    import wildtype.inference.predictor
-    import wildtype.sources.catalogue
-    import wildtype.sources.queried
-    import wildtype.sources.user_organisms.register
-    import wildtype.sources.user_tables.register  # noqa: F401
+    import wildtype
+
+    for module in pkgutil.walk_packages(wildtype.__path__, "wildtype."):
+        if not module.name.endswith("__main__"):
+            importlib.import_module(module.name)
 
     for line in sys.stdin:
         print(json.dumps(_supervise(json.loads(line))), file=answers, flush=True)
