@@ -177,6 +177,28 @@ def test_intervals_widen_where_members_disagree(checkpoint: Checkpoint) -> None:
     assert ask(same, [[0, 9]])[0][0] == 17.0
 
 
+def test_intervals_are_wide_where_errors_are_large(checkpoint: Checkpoint) -> None:
+    """A known process: errors grow with the prediction; each quarter of the widths keeps the promise."""
+    rng = np.random.default_rng(0)
+    predicted = rng.exponential(size=12_000)
+    error = (0.2 + predicted) * rng.normal(size=12_000)
+    # Two genes of ten make 45 sets: the rows are told apart by units.
+    base = calibrated(checkpoint, [SEEN[i % len(SEEN)] for i in range(6_000)])
+    table = base.known.table.take(np.arange(len(base.known.table)))
+    table.value[45:] = (predicted + error)[:6_000]
+    rows = ValidationRows(predicted[:6_000], np.full(6_000, math.nan), np.arange(6_000))
+    conformal = Conformal(replace(base, known=replace(base.known, table=table), validation=rows))
+    new = slice(6_000, None)
+    asked = MutantTable.from_sets([SEEN[i % len(SEEN)] for i in range(6_000)])
+    around = conformal.intervals(asked, predicted[new, None], np.full((6_000, 1), math.nan), 0.9)
+    width, miss = (around.high - around.low)[:, 0], np.abs(error[new])
+    assert np.corrcoef(np.argsort(np.argsort(width)), np.argsort(np.argsort(miss)))[0, 1] > 0.4
+    order = np.argsort(width)
+    covered = [(2 * miss <= width)[part].mean() for part in np.array_split(order, 4)]
+    assert min(covered) >= 0.87
+    assert max(covered) <= 0.94
+
+
 def test_repeats_of_a_gene_set_are_one_cluster(checkpoint: Checkpoint) -> None:
     conformal = Conformal(calibrated(checkpoint, SEEN * 2))
     assert conformal.rows(Group(0, 2, 0)) == (40, 20)

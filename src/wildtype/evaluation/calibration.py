@@ -14,6 +14,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
+from scipy.stats import rankdata
 
 from wildtype.errors import DatasetError
 from wildtype.evaluation.bootstrap import bootstrap, clusters_for, find_clusters, interval
@@ -44,6 +45,9 @@ class Coverage:
         95 % interval of the coverage from a bootstrap over genes (NaN: not computed).
     width : float
         Mean width in the phenotype's unit.
+    ranked : float
+        Spearman correlation of width and size of the error: above 0, wide intervals warn of large errors. NaN
+        where all are as wide.
     calibration_rows, calibration_clusters : int
         Number of validation rows that calibrate the intervals, and of their clusters.
     reason : str
@@ -61,6 +65,7 @@ class Coverage:
     low: float
     high: float
     width: float
+    ranked: float
     calibration_rows: int
     calibration_clusters: int
     reason: str = ""
@@ -98,6 +103,7 @@ def measure_coverage(
     if not len(test):
         raise DatasetError("the run of this checkpoint has no test rows to measure coverage on")
     values, sd = checkpoint.predict_with_sd(test)
+    labels = conformal.labels(test)
     found = []
     for level in levels:
         around = conformal.intervals(test, values, sd, level)
@@ -109,8 +115,9 @@ def measure_coverage(
             low, high = around.low[rows, group.phenotype], around.high[rows, group.phenotype]
             there = np.isfinite(low)
             any_there = bool(there.any())
-            truth = test.value[rows].astype(np.float64)
+            truth = labels[rows]
             inside = (low <= truth) & (truth <= high)
+            width, error = (high - low)[there], np.abs(truth - values[rows, group.phenotype])[there]
             bounds = math.nan, math.nan
             if any_there and replicates:
                 bounds = _bounds(test.take(rows[there]), inside[there], replicates, seed)
@@ -129,13 +136,22 @@ def measure_coverage(
                     coverage=float(inside[there].mean()) if any_there else math.nan,
                     low=bounds[0],
                     high=bounds[1],
-                    width=float((high - low)[there].mean()) if any_there else math.nan,
+                    width=float(width.mean()) if any_there else math.nan,
+                    ranked=_spearman(width, error),
                     calibration_rows=calibration,
                     calibration_clusters=clusters,
                     reason="; ".join(whys),
                 )
             )
     return found
+
+
+def _spearman(width: Floats, error: Floats) -> float:
+    """Return the rank correlation of widths and errors [m]; NaN where either has one value only."""
+    one, other = rankdata(width), rankdata(error)
+    if len(one) < 2 or not one.std() or not other.std():
+        return math.nan
+    return float(np.corrcoef(one, other)[0, 1])
 
 
 def _bounds(table: MutantTable, inside: Mask, replicates: int, seed: int) -> tuple[float, float]:
@@ -163,6 +179,7 @@ class MeanCoverage:
     coverage: float
     coverage_sd: float
     width: float
+    ranked: float
 
     def to_json(self) -> dict[str, Any]:
         """Return plain values."""
@@ -195,6 +212,7 @@ def mean_coverage(runs: Iterable[Sequence[Coverage]]) -> list[MeanCoverage]:
                 coverage=float(shares.mean()),
                 coverage_sd=float(shares.std(ddof=1)) if len(group) > 1 else math.nan,
                 width=float(np.mean([found.width for found in group])),
+                ranked=float(np.mean([found.ranked for found in group])),
             )
         )
     return means

@@ -1,10 +1,18 @@
 """Conformal prediction intervals, calibrated on the validation rows of a run, also for unseen genes.
 
-Split conformal prediction (Vovk, Gammerman & Shafer 2005): let s = abs(label - prediction) be the scores of n
-rows that were not trained on. A new row of the same kind is covered at level 1 - a by the ceil((n+1)(1-a))-th
-smallest score. For an ensemble, s is divided by (sd over members + offset), so that intervals widen where
-members disagree (Lei et al. 2018, section 5.2). The offset is the median sd of the rows: without it, members
-that agree by chance would promise certainty.
+Split conformal prediction (Vovk, Gammerman & Shafer 2005): let s be the scores of n rows that were not
+trained on. A new row of the same kind is covered at level 1 - a by the ceil((n+1)(1-a))-th smallest score.
+
+*Widths* differ between mutants: s is abs(label - prediction) divided by the error that is expected of the row
+(Lei et al. 2018, section 5.2; `evaluation.error_scale`). It is expected from the prediction (a piecewise
+linear function); the sd over the members of an ensemble; how widely training labels of the row's genes vary;
+and, of a cross, the chance that it is listed. Each half of the rows is scored by the
+expectation of the other half. Where rows are few, s is divided by (sd over members + median sd), or by 1 for
+a single model.
+
+*Crosses that are not listed* have no label, only a class. Where the screen tells mean and sd of their values,
+a value is drawn from the normal distribution for each of them: intervals hold for any cross, not for the list
+with zeros. Where it does not, there is no interval. A class has a probability and needs no interval.
 
 *Groups* (Mondrian): a query is calibrated on validation rows of its phenotype, its number of genes and its
 number of genes without a training row. If there are none, or too few for the level, there is a reason instead
@@ -36,14 +44,23 @@ from numpy.typing import NDArray
 
 from wildtype.datasets.draws import count_genes
 from wildtype.errors import CheckpointError, ConfigError
+from wildtype.evaluation.error_scale import ErrorScale, hats
 from wildtype.models.checkpoint import Checkpoint
 from wildtype.mutants import Kind, MutantTable
+from wildtype.mutants.selection import CLASSES, Selection
+from wildtype.seeds import generator
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 LEFT_OUT = 512
 """Most clusters to leave out in turn; of more clusters, an evenly spaced choice of this size."""
+FEWEST_ROWS, FEWEST_CLUSTERS = 300, 20
+"""Of fewer validation rows or clusters no expected errors are learned: widths would follow chance."""
+KNOTS = (0.0, 0.05, 0.25, 0.5, 0.75, 0.95, 1.0)
+"""Quantiles of predictions at which the expected error, a piecewise linear function of them, may bend."""
+SHRINKAGE = 5.0
+"""Rows of the average gene that count beside those of a gene, when its labels' spread is estimated."""
 
 
 def check_level(level: float) -> None:
@@ -152,6 +169,18 @@ def _genes(count: int) -> str:
 
 
 @dataclass(frozen=True, eq=False)
+class _Calibrated:
+    """What the intervals of a group are made of."""
+
+    scale: ErrorScale
+    quantile: Quantile
+
+
+SD, BESIDE = 0, 3
+"""Of the quantities of `Conformal._quantities`: the sd over members, and how many are before the hats."""
+
+
+@dataclass(frozen=True, eq=False)
 class Intervals:
     """Intervals of m queries and p phenotypes.
 
@@ -196,35 +225,52 @@ class Conformal:
                 f"{len(table)}: train again"
             )
         self.phenotypes = [p["name"] for p in checkpoint.phenotypes]
+        self._of_cross = [str(p.get("of_cross", "")) for p in checkpoint.phenotypes]
+        self._unlisted = _unlisted(checkpoint)
         self.split = str(checkpoint.origin.get("split", "unknown"))
-        self._seen = known.seen_genes()
+        self._known, self._seen = known, known.seen_genes()
         self._table = table
         names = {name: i for i, name in enumerate(self.phenotypes)}
-        output = np.array([names.get(name, -1) for name in known.phenotypes], np.int64)
-        self._phenotype = output[self._table.phenotype]
+        self._output = np.array([names.get(name, -1) for name in known.phenotypes], np.int64)
+        self._phenotype = self._output[self._table.phenotype]
         self._rows = rows
-        self._residual = np.abs(self._table.value.astype(np.float64) - rows.predicted)
+        self._residual = np.abs(self.labels(self._table) - rows.predicted)
         self._kinds = np.isin(np.arange(len(Kind)), self._table.kind)
         self._groups = _rows_of_groups(self._phenotype, self._table.order, self.unseen(self._table))
-        self._quantiles: dict[Group, tuple[Quantile, float]] = {}
+        self._calibrated: dict[Group, _Calibrated] = {}
+        self._spreads: dict[int, Floats] = {}
+        self._knots_of: dict[int, Floats] = {}
+
+    def labels(self, table: MutantTable) -> Floats:
+        """Return what intervals should cover: the values [m] of rows; of unlisted crosses, values drawn."""
+        values = table.value.astype(np.float64)
+        for output, unlisted in self._unlisted.items():
+            rows = np.flatnonzero((self._output[table.phenotype] == output) & (values == 0))
+            if unlisted is None:
+                values[rows] = np.nan
+            else:
+                mean, sd = unlisted
+                values[rows] = generator(0, "values of unlisted crosses").normal(mean, sd, rows.size)
+        return values
 
     def unseen(self, table: MutantTable) -> Ints:
         """Return the number of genes [m] of each row that no training row has."""
         return count_genes(table, ~self._seen)
 
     def groups(self, table: MutantTable) -> Iterator[tuple[Group, Ints]]:
-        """Yield the groups of queries [m], phenotype by phenotype, with the positions of their queries."""
+        """Yield the groups of queries [m] with the positions of their queries, but none of classes."""
         same = np.zeros(len(table), np.int64)
         found = _rows_of_groups(same, table.order, self.unseen(table))
         for p in range(len(self.phenotypes)):
-            for group, rows in found.items():
-                yield replace(group, phenotype=p), rows
+            if self._of_cross[p] not in CLASSES:
+                for group, rows in found.items():
+                    yield replace(group, phenotype=p), rows
 
     def rows(self, group: Group) -> tuple[int, int]:
         """Return the number of validation rows of a group, and of their clusters."""
         if group not in self._groups:
             return 0, 0
-        quantile = self._quantile(group)[0]
+        quantile = self._calibrate(group).quantile
         return len(quantile), quantile.clusters
 
     def intervals(self, table: MutantTable, values: Floats, sd: Floats, level: float) -> Intervals:
@@ -255,9 +301,10 @@ class Conformal:
                 # No pooling with other groups: the note is worth more than an interval that is too narrow.
                 reasons.append((rows, f"no interval for {self.phenotypes[group.phenotype]}: {why}"))
                 continue
-            offset = self._quantile(group)[1]
-            scale = sd[rows, group.phenotype] + offset if math.isfinite(offset) else 1.0
-            half[rows, group.phenotype] = score * scale
+            p = group.phenotype
+            chance = self._chance(values[rows])
+            quantities = self._quantities(p, table.take(rows), values[rows, p], sd[rows, p], chance)
+            half[rows, p] = score * self._calibrate(group).scale.expected(quantities)
         # Conditions and kinds of perturbation that calibration has never seen are outside of any guarantee.
         for bad, what in ((strange, "has this kind of perturbation"), (elsewhere, "is in this condition")):
             if bad.any():
@@ -276,27 +323,82 @@ class Conformal:
                 else f"no validation row had {_genes(group.order)} that training has"
             )
             return math.nan, f"{lacks} (split {self.split})"
-        quantile, _ = self._quantile(group)
+        if not np.isfinite(self._residual[self._groups[group]]).all():
+            return math.nan, "values of crosses that are not listed are not known"
+        quantile = self._calibrate(group).quantile
         score = quantile.at(level)
         if math.isfinite(score):
             return score, ""
         clusters = f" from {quantile.clusters} clusters" if quantile.clustered else ""
         return math.nan, f"{len(quantile)} validation rows{clusters} like it are too few for {level:g}"
 
-    def _quantile(self, group: Group) -> tuple[Quantile, float]:
-        """Return a group's quantiles, and the offset of its scale: NaN where there is no sd."""
-        if group in self._quantiles:
-            return self._quantiles[group]
+    def _calibrate(self, group: Group) -> _Calibrated:
+        """Return a group's expected errors, and the quantiles of its errors relative to them."""
+        if group in self._calibrated:
+            return self._calibrated[group]
         rows = self._groups[group]
-        sd = self._rows.sd[rows]
-        offset = float(np.median(sd)) if np.isfinite(sd).all() else math.nan
-        score = self._residual[rows]
-        if offset > 0:
-            score = score / (sd + offset)
-        else:  # a single model, or members with equal predictions
-            offset = math.nan
-        found = self._quantiles[group] = Quantile(score, self._clusters(rows, group.unseen)), offset
+        clusters, error, sd = self._clusters(rows, group.unseen), self._residual[rows], self._rows.sd[rows]
+        x = self._quantities(
+            group.phenotype, self._table.take(rows), self._rows.predicted[rows], sd, self._chances(rows)
+        )
+        if rows.size < FEWEST_ROWS or len(np.unique(clusters)) < FEWEST_CLUSTERS:
+            offset = float(np.median(sd)) if np.isfinite(sd).all() else 0.0
+            weight = np.zeros(x.shape[1])
+            # Hats have the sum 1. Members with equal predictions tell nothing.
+            weight[SD], weight[BESIDE:] = (1.0, offset) if offset > 0 else (0.0, 1.0)
+            scale = ErrorScale(weight, 0.0)
+            expected = scale.expected(x)
+        else:
+            scale, expected = ErrorScale.fit(x, error), np.zeros(rows.size)
+            half = np.unique(clusters[:, 0], return_inverse=True)[1].reshape(-1) % 2 == 0
+            for mine in (half, ~half):
+                expected[mine] = ErrorScale.fit(x[~mine], error[~mine]).expected(x[mine])
+        found = self._calibrated[group] = _Calibrated(scale, Quantile(error / expected, clusters))
         return found
+
+    def _quantities(
+        self, p: int, table: MutantTable, predicted: Floats, sd: Floats, chance: Floats
+    ) -> Floats:
+        """Return what the error of rows [m] is expected from, [m, k]; the first ``BESIDE`` are no hats."""
+        spread = np.bincount(table.row, self._spread(p)[table.gene], len(table)) / np.maximum(table.order, 1)
+        of_cross = chance if self._of_cross[p] == "effect" else np.zeros(len(table))
+        return np.column_stack([np.nan_to_num(sd), spread, of_cross, hats(predicted, self._knots(p))])
+
+    def _knots(self, p: int) -> Floats:
+        """Return quantiles of the predictions of validation rows, ascending and distinct."""
+        if p not in self._knots_of:
+            self._knots_of[p] = np.unique(np.quantile(self._rows.predicted[self._phenotype == p], KNOTS))
+        return self._knots_of[p]
+
+    def _spread(self, p: int) -> Floats:
+        """Return how widely training labels of each gene [n] vary: the mean distance from their mean."""
+        if p not in self._spreads:
+            train, n = self._known.rows("train"), len(self._seen)
+            table = train.take(self._output[train.phenotype] == p)
+            found = np.zeros(n)
+            # Of a cross of a grid, labels are those of listed ones alone.
+            if len(table) and not self._of_cross[p]:
+                away = np.abs(table.value - table.value.mean(dtype=np.float64))
+                total = np.bincount(table.gene, away[table.row], n) + SHRINKAGE * away.mean()
+                found = total / (np.bincount(table.gene, minlength=n) + SHRINKAGE)
+            self._spreads[p] = found
+        return self._spreads[p]
+
+    def _chance(self, values: Floats) -> Floats:
+        """Return the predicted chance [m] that crosses with these predictions [m, p] are listed."""
+        columns = [p for p, what in enumerate(self._of_cross) if what in CLASSES]
+        return np.asarray(values[:, columns].sum(1))
+
+    def _chances(self, rows: Ints) -> Floats:
+        """Return the chance that the crosses of some validation rows are listed, by their classes' rows."""
+        sets, total = self._table.set_id, np.zeros(len(rows))
+        for p, what in enumerate(self._of_cross):
+            at = np.flatnonzero(self._phenotype == p)
+            if what in CLASSES and at.size:
+                at = at[np.argsort(sets[at], kind="stable")]
+                found = at[np.minimum(np.searchsorted(sets[at], sets[rows]), at.size - 1)]
+                total += np.where(sets[found] == sets[rows], self._rows.predicted[found], 0.0)
+        return total
 
     def _clusters(self, rows: Ints, unseen: int) -> Ints:
         """Return the clusters [n, c] of a group's rows: unseen genes, units of the split, or gene sets."""
@@ -314,6 +416,21 @@ class Conformal:
 def count_other_kinds(table: MutantTable, known: NDArray[np.bool_]) -> Ints:
     """Return the number of perturbations [m] of each row whose kind is not flagged in ``known``."""
     return np.bincount(table.row, weights=~known[table.kind], minlength=len(table)).astype(np.int64)
+
+
+def _unlisted(checkpoint: Checkpoint) -> dict[int, tuple[float, float] | None]:
+    """Return mean and sd of unlisted crosses for each output that takes them for 0; None: not known."""
+    found: dict[int, tuple[float, float] | None] = {}
+    # Of a dense screen, in which every cross has its row, nothing is given that a cross is listed.
+    if not any(p.get("of_cross") == "listed" for p in checkpoint.phenotypes):
+        return found
+    rules = [Selection.from_json(p.get("selection")) for p in checkpoint.phenotypes]
+    told = [(r.unlisted_mean, r.unlisted_sd) for r in rules if r is not None]
+    known = [(mean, sd) for mean, sd in told if mean is not None and sd is not None]
+    for p, phenotype in enumerate(checkpoint.phenotypes):
+        if phenotype.get("of_cross") == "effect":
+            found[p] = known[0] if known else None
+    return found
 
 
 def _rows_of_groups(phenotype: Ints, order: Ints, unseen: Ints) -> dict[Group, Ints]:

@@ -32,6 +32,7 @@ from wildtype.models.ensemble import class_of
 from wildtype.mutants import Kind, MutantTable
 from wildtype.mutants.grid import ScreenGrid, contains
 from wildtype.mutants.identity import SetIndex
+from wildtype.mutants.selection import CLASSES
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -97,7 +98,10 @@ def prediction_table(
                 notes[row].append(selections[phenotype["name"]])
         columns[phenotype["name"]] = values[:, p]
         if around is not None:
-            for name, part in (("low", around.low), ("high", around.high), ("sd", sd)):
+            bounds = (
+                () if phenotype.get("of_cross") in CLASSES else (("low", around.low), ("high", around.high))
+            )
+            for name, part in (*bounds, ("sd", sd)):
                 columns[f"{phenotype['name']}_{name}"] = np.where(empty | none, np.nan, part[:, p])
     for rows, reason in () if around is None else around.reasons:
         for row in rows[table.order[rows] > 0].tolist():

@@ -398,7 +398,7 @@ def print_agreement(found: Sequence[Agreement], console: Console) -> None:
 
 def print_coverage(found: Sequence[Coverage], console: Console) -> None:
     """Print coverage and width of every group of one run's test rows."""
-    columns = ["phenotype", "group", "level", "coverage [95 %]", "width", "test rows", "resting on"]
+    columns = ["phenotype", "group", "level", "coverage [95 %]", "width", "ρ", "test rows", "resting on"]
     rows = [
         [
             one.phenotype,
@@ -406,14 +406,16 @@ def print_coverage(found: Sequence[Coverage], console: Console) -> None:
             f"{one.level:g}",
             decimals(one.coverage, 3) + ("" if math.isnan(one.low) else f" [{one.low:.2f}, {one.high:.2f}]"),
             _width(one.width),
+            decimals(one.ranked, 2),
             f"{one.rows:,}" + (f" ({one.without:,} without)" if one.without else ""),
             f"{one.calibration_rows:,} ({one.calibration_clusters:,})",
         ]
         for one in found
     ]
     legend = (
-        "unseen: genes that no training row has; width: mean, in the phenotype's unit; resting on: "
-        "validation rows (clusters of them that share unseen genes, a gene set, or a held-out screen)"
+        "unseen: genes that no training row has; width: mean, in the phenotype's unit; ρ: rank correlation "
+        "of width and error; resting on: validation rows (clusters of them that share unseen genes, a gene "
+        "set, or a held-out screen)"
     )
     reasons = dict.fromkeys(f"{one.group}: {one.reason}" for one in found if one.reason)
     print_table(
@@ -428,7 +430,7 @@ def print_coverage(found: Sequence[Coverage], console: Console) -> None:
 
 def print_mean_coverage(found: Sequence[MeanCoverage], console: Console) -> None:
     """Print mean coverage and width over several runs."""
-    columns = ["phenotype", "group", "level", "coverage ± SD", "width", "runs", "test rows"]
+    columns = ["phenotype", "group", "level", "coverage ± SD", "width", "ρ", "runs", "test rows"]
     rows = [
         [
             one.phenotype,
@@ -436,6 +438,7 @@ def print_mean_coverage(found: Sequence[MeanCoverage], console: Console) -> None
             f"{one.level:g}",
             decimals(one.coverage, 3) + ("" if math.isnan(one.coverage_sd) else f" ± {one.coverage_sd:.3f}"),
             _width(one.width),
+            decimals(one.ranked, 2),
             f"{one.runs}",
             f"{one.rows:,}",
         ]

@@ -183,7 +183,8 @@ def _intervals(run: RunFacts, key: str) -> Blocks:
     lead = (
         "Does an interval of 90 % nominal coverage contain 90 % of the measured values? On the dashed line "
         "it does; below it, intervals are too narrow. Rows are grouped by their number of genes, and by how "
-        "many of them no training row has."
+        "many of them no training row has. A rank correlation of width and error above 0 says that wide "
+        "intervals warn of large errors."
     )
     rows = [
         [
@@ -192,11 +193,12 @@ def _intervals(run: RunFacts, key: str) -> Blocks:
             f"{one.rows:,}",
             decimals(100 * one.coverage, 1) + " %",
             shown(one.width),
+            decimals(one.ranked, 2),
         ]
         for one in sorted(run.coverage, key=lambda one: (one.phenotype, one.order, one.unseen, one.level))
         if one.level in LEVELS and math.isfinite(one.coverage)
     ]
-    head = ["", "promised", "test rows", "covered", "mean width"]
+    head = ["", "promised", "test rows", "covered", "mean width", "width and error"]
     table = Table("coverage at the most common levels", head, rows[:MOST_COVERAGE])
     drawn = [panel_figure(panel, f"{key}{i}") for i, panel in enumerate(panels)]
     return [_lead(lead), Group("beside", [*drawn, table])]

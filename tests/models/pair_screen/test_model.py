@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from dataclasses import replace
+from dataclasses import asdict, replace
 from itertools import pairwise
 from pathlib import Path
 
@@ -20,6 +20,7 @@ from tests.tiny import mixed_dataset, tiny_dataset
 from wildtype.datasets import Dataset
 from wildtype.datasets.cross_draws import grid_of
 from wildtype.errors import CheckpointError, ConfigError
+from wildtype.evaluation.conformal import Conformal
 from wildtype.experiments.ablation_tables import _outcomes
 from wildtype.experiments.data import prepare
 from wildtype.experiments.estimate import estimate_run
@@ -36,6 +37,7 @@ from wildtype.models.pair_screen.model import UNSEEN, PairScreen
 from wildtype.models.registry import MODELS, model_class
 from wildtype.mutants.batch import MutantBatch
 from wildtype.mutants.grid import TRAIN, VALIDATION
+from wildtype.mutants.selection import CLASSES, Selection
 from wildtype.profiling.synthetic_problem import ProblemSizes
 from wildtype.profiling.trace import Window
 
@@ -109,7 +111,8 @@ def test_singles_and_triples_are_empty_with_one_note_and_no_screen(loaded: Predi
     frame = loaded.predict([["G001"], ["G001", "G009"], ["G001", "G009", "G012"]], interval=0.5)
     for name in loaded.phenotypes:
         assert np.isfinite(frame[name]).tolist() == [False, True, False]
-        assert np.isnan(frame[f"{name}_low"].to_numpy()[[0, 2]]).all()
+        if name not in CLASSES:
+            assert np.isnan(frame[f"{name}_low"].to_numpy()[[0, 2]]).all()
     for row in (0, 2):
         note = frame["note"][row]
         assert note.count("model pair_screen scores mutants of 2 genes") == 1
@@ -119,6 +122,31 @@ def test_singles_and_triples_are_empty_with_one_note_and_no_screen(loaded: Predi
     with pytest.raises(ConfigError, match="mutants of this screen have 3 genes, and model 'pair_screen'"):
         loaded.screen(3)
     assert len(loaded.screen(2, top=5, direction="low", phenotypes=["epsilon"])) == 5
+
+
+def test_intervals_hold_for_any_cross_and_a_class_has_none(done: Run, loaded: Predictor) -> None:
+    crosses = [list(s) for s in strain_crosses(grid_of(screened_dataset(N))).take(np.arange(40)).sets()]
+    names = [[loaded.genes.names[g] for g in s] for s in crosses]
+    frame = loaded.predict(names, interval=0.5)
+    # The tiny screen does not tell what its unlisted crosses have, which stand as 0.
+    assert frame["epsilon_low"].isna().all()
+    assert frame["note"].str.contains("values of crosses that are not listed are not known").all()
+    assert np.isfinite(frame["epsilon_listed_low"]).all()
+    assert not {"negative_low", "negative_high", "positive_low"} & set(frame.columns)
+    told = [dict(p) for p in loaded.checkpoint.phenotypes]
+    told[3]["selection"] = asdict(Selection(-0.08, 0.08, None, -0.01, 0.05, "elsewhere"))
+    conformal = Conformal(replace(loaded.checkpoint, phenotypes=told))
+    table = strain_crosses(grid_of(screened_dataset(N))).take(np.arange(40))
+    values, sd = loaded.checkpoint.predict_with_sd(table)
+    half = [
+        (a.high - a.low)[:, 0] / 2 for a in (conformal.intervals(table, values, sd, x) for x in (0.5, 0.8))
+    ]
+    # Half of the unlisted crosses, most of all, are further than 0.67 sd from their mean.
+    assert (half[0] > 0.5 * 0.05).all()
+    assert (half[1] > half[0]).all()
+    rows = conformal.labels(done.predictor.checkpoint.known.rows("test"))
+    assert np.isfinite(rows).all()
+    assert not (rows[done.predictor.checkpoint.known.rows("test").phenotype == 0] == 0).any()
 
 
 def test_a_dense_map_needs_no_grid(tmp_path: Path) -> None:
