@@ -213,3 +213,24 @@ def test_the_nth_write(name: str, mode: str, root: Path, begun: Path, writes: Wr
     print(f"{name} | {mode} | " + " | ".join(f"{key} {count}" for key, count in found.items()))
     assert not problems, "\n".join(problems[:20])
     assert found["rounds"]
+
+
+@pytest.mark.parametrize("mode", ["full", "once"])
+def test_a_store_that_could_not_be_made_is_not_there(
+    mode: str, root: Path, begun: Path, writes: Writes
+) -> None:
+    """DuckDB does not say that a write failed as it closed a file: a database without tables stayed."""
+    words, tried = [*COMMANDS["data import"].words], 0
+    for n in range(1, 60):
+        shutil.rmtree(root)
+        shutil.copytree(begun, root)
+        done = writes.run(words, root, mode, n)
+        if ".store.duckdb." not in done.hit or ".scratch" in done.hit:
+            if tried:
+                break
+            continue
+        tried += 1
+        assert done.code == 0 or done.sentence, done.err
+        again = writes.run(words, root)
+        assert again.code == 0 or (done.code == 0 and "there is own data" in again.sentence), (done, again)
+    assert tried > 5

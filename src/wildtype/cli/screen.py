@@ -77,6 +77,13 @@ def command(
             help="prediction, or interaction: of a fitness, minus the product of that of the single mutants."
         ),
     ] = "prediction",
+    choose: Annotated[
+        str,
+        typer.Option(
+            help="best; or, among 50 times as many, diverse: of many genes, or explore: with intervals that "
+            "allow most."
+        ),
+    ] = "best",
     evidence: Evidence = None,
     evidence_mapping: EvidenceMapping = None,
     processes: Annotated[int, typer.Option(help="Number of processes; the result is the same.")] = 1,
@@ -138,6 +145,7 @@ def command(
         min_linkage_kb=min_linkage_kb,
         max_per_gene=max_per_gene,
         rank=rank,
+        choose=choose,
     )
     if slurm or dry_run:
         # The request is checked before anything is submitted: a mistake must not wait in a queue.

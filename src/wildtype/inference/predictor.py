@@ -371,6 +371,7 @@ class Predictor:
         min_linkage_kb: float | None = None,
         max_per_gene: int | None = None,
         rank: Literal["prediction", "interaction"] = "prediction",
+        choose: Literal["best", "explore", "diverse"] = "best",
         processes: int = 1,
         state: str | Path | None = None,
         report_progress: Callable[[int, int], None] | None = None,
@@ -423,6 +424,11 @@ class Predictor:
         rank : str
             ``prediction``, or ``interaction``: the prediction minus the product of the predictions of the
             single mutants, for phenotypes of which the wild type has 1, such as fitness.
+        choose : str
+            ``best``; ``diverse``, in which every row that a gene has halves the strength of its further
+            mutants; or ``explore``, ranked by the extreme end of the interval (of ``interval``, else 0.9),
+            and calls by how close they are to one half. The last two choose from the best ``50 top`` mutants
+            (`inference.screening.choosing`).
         processes : int
             Number of processes. The result does not depend on it.
         state : path, optional
@@ -469,6 +475,7 @@ class Predictor:
             max_per_gene=max_per_gene,
             interval=interval,
             rank=rank,
+            choose=choose,
         )
         return screen_mutants(
             self.core,

@@ -24,7 +24,6 @@ from wildtype.inference.core import Source
 from wildtype.inference.predictor import Predictor
 from wildtype.inference.screening import screen, stream
 from wildtype.inference.screening.constraints import LEFT_OUT, lethal_pairs
-from wildtype.inference.screening.screen import spread
 from wildtype.models.cell_transformer.config import CellTransformerConfig, EvidenceConfig, HeadConfig
 from wildtype.models.cell_transformer.model import CellTransformer
 
@@ -169,8 +168,6 @@ def test_no_gene_stands_in_too_many_rows(predictor: Predictor) -> None:
 def test_genes_of_queries_may_stand_in_every_row(predictor: Predictor) -> None:
     found = screened(predictor, queries=[["G001"]], top=5, direction="low", max_per_gene=1)
     assert len(found) == 5
-    assert spread(np.array([[0, 1], [0, 2], [3, 2], [3, 4]]), 9, 1).tolist() == [0, 2]
-    assert spread(np.array([[0, 1], [0, 2], [3, 2], [3, 4]]), 9, 1, frozenset({0})).tolist() == [0, 1, 3]
 
 
 def test_constraints(predictor: Predictor) -> None:
@@ -481,3 +478,42 @@ def test_rank_by_interaction_needs_single_mutants(predictor: Predictor, tiny_run
         predictor.screen(2, rank="interactions")
     said = wildtype("screen", str(tiny_run), "--rank", "interaction")
     assert_one_sentence(said, "rank='interaction'", "only epsilon")
+
+
+def test_choose_diverse_halves_what_a_gene_has_already(predictor: Predictor) -> None:
+    every = brute(predictor, list(combinations(predictor.genes.names, 2)))
+    pool = every[: 4 * 50]
+    left = {
+        tuple(g.split(",")): pool["epsilon"].iloc[-1] - e
+        for g, e in zip(pool.genes, pool.epsilon, strict=True)
+    }
+    expected: list[tuple[str, ...]] = []
+    used: dict[str, int] = {}
+    while len(expected) < 4:
+        best = max(left, key=lambda genes: left[genes] * 0.5 ** sum(used.get(g, 0) for g in genes))
+        del left[best]
+        expected.append(best)
+        used |= {gene: used.get(gene, 0) + 1 for gene in best}
+    found = screened(predictor, 2, top=4, direction="low", choose="diverse")
+    assert [tuple(text.split(",")) for text in found["genes"]] == expected
+    assert found["rank"].tolist() == [1, 2, 3, 4]
+
+
+def test_choose_explore_ranks_by_the_end_of_the_interval(predictor: Predictor) -> None:
+    for direction, end, sign in (("low", "epsilon_low", 1), ("high", "epsilon_high", -1)):
+        every = predictor.predict(list(combinations(predictor.genes.names, 2)), interval=0.5)
+        pool = every.iloc[np.argsort(sign * every["epsilon"], kind="stable")[: 6 * 50]]
+        expected = np.sort(sign * pool[end])[:6]
+        found = screened(predictor, 2, top=6, direction=direction, choose="explore", interval=0.5)
+        np.testing.assert_allclose(sign * found[end], expected, atol=1e-6)
+
+
+def test_choices_that_are_refused(predictor: Predictor, tiny_run: Path) -> None:
+    with pytest.raises(ConfigError, match="did you mean explore"):
+        predictor.screen(2, choose="explor")  # type: ignore[arg-type]
+    with pytest.raises(
+        ConfigError, match=r"choose='explore' ranks by the ends of intervals: no interval for"
+    ):
+        screened(predictor, 3, choose="explore", top=3)
+    said = wildtype("screen", str(tiny_run), "--choose", "most")
+    assert_one_sentence(said, "choose='most' is not known")

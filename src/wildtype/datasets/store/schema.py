@@ -91,9 +91,14 @@ def create_tables(connection: DuckDBPyConnection) -> None:
     connection.commit()
 
 
+def is_store(connection: DuckDBPyConnection) -> bool:
+    """Return whether a database has the tables of a store."""
+    return bool(query_rows(connection, "SELECT 1 FROM duckdb_tables() WHERE table_name = 'meta'"))
+
+
 def check_version(connection: DuckDBPyConnection, place: str) -> None:
     """Raise ``DatasetError`` unless the database at `place` holds tables of this version."""
-    if not query_rows(connection, "SELECT 1 FROM duckdb_tables() WHERE table_name = 'meta'"):
+    if not is_store(connection):
         raise DatasetError(f"{place} is a DuckDB database but not a store of measurements: name another file")
     ((schema, record),) = query_rows(connection, "SELECT schema_version, record_version FROM meta")
     if schema > SCHEMA_VERSION or record > RECORD_VERSION:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
@@ -25,7 +25,7 @@ from wildtype.datasets.store.connection import (
 )
 from wildtype.datasets.store.limits import Limits, scratch_of
 from wildtype.datasets.store.query import Query
-from wildtype.errors import DatasetError
+from wildtype.errors import DatasetError, OutputError
 from wildtype.files import cache_dir, writing
 
 if TYPE_CHECKING:
@@ -104,10 +104,18 @@ class Store:
         if path.exists():
             raise DatasetError(f"{path} exists already: open it, or name another file")
         with writing(path) as temporary:
-            connection = connect(temporary, read_only=False)
-            with plainly(path):
-                schema.create_tables(connection)
-                connection.close()
+            log = temporary.with_name(f"{temporary.name}.wal")
+            try:
+                with plainly(path), closing(connect(temporary, read_only=False)) as connection:
+                    schema.create_tables(connection)
+                # DuckDB says nothing where a write fails as it closes, and leaves the tables in its log.
+                complete = not log.exists() and _has_tables(temporary)
+            except DatasetError:  # of a new file, that it is damaged
+                complete = False
+            finally:
+                log.unlink(missing_ok=True)
+            if not complete:
+                raise OutputError(f"cannot write {path}: a write failed; check the disk, and try again")
         return cls.open(path)
 
     @classmethod
@@ -283,3 +291,8 @@ class Store:
             return None
         sql = query.sql if isinstance(query, Query) else query
         return measurement_ids(self._connection, sql, self.path, self._limits.seconds)
+
+
+def _has_tables(path: Path) -> bool:
+    with closing(connect(path, read_only=True)) as connection:
+        return schema.is_store(connection)

@@ -5,7 +5,6 @@ Legend: n genes · m mutants · k genes per mutant · a candidates · q queries.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import combinations
@@ -18,6 +17,7 @@ from wildtype.errors import ConfigError, GeneSetError, did_you_mean
 from wildtype.evaluation.conformal import check_level
 from wildtype.inference.core import Floats, Ints, Kinds, PredictionCore
 from wildtype.inference.prediction_table import prediction_table
+from wildtype.inference.screening.choosing import CHOICES, LEVEL, RESERVE, choose
 from wildtype.inference.screening.constraints import LEFT_OUT, LINKED_KB, Constraints, lethal_pairs
 from wildtype.inference.screening.designs import Combinations, Crossed, Design
 from wildtype.inference.screening.stream import DIRECTIONS, PIECE, Screen, ScreenResult, run
@@ -32,8 +32,6 @@ METABOLIC = "metabolic"
 """In a list of required genes: all genes of the organism's metabolism."""
 RANKS = ("prediction", "interaction")
 """What mutants are ranked by."""
-RESERVE = 50
-"""Mutants to keep per mutant of a list, where ``max_per_gene`` may pass some of them over."""
 
 
 @dataclass(frozen=True)
@@ -57,6 +55,7 @@ class ScreenRequest:
     max_per_gene: int | None = None
     interval: float | None = None
     rank: str = "prediction"
+    choose: str = "best"
 
 
 def screen_mutants(
@@ -95,6 +94,9 @@ def make_screen(core: PredictionCore, request: ScreenRequest) -> tuple[Screen, f
     if request.rank not in RANKS:
         hint = did_you_mean(request.rank, RANKS, f"known: {', '.join(RANKS)}")
         raise ConfigError(f"rank={request.rank!r} is not known; {hint}")
+    if request.choose not in CHOICES:
+        hint = did_you_mean(request.choose, CHOICES, f"known: {', '.join(CHOICES)}")
+        raise ConfigError(f"choose={request.choose!r} is not known; {hint}")
     outputs = _outputs(core, request)
     queries = None
     if request.queries is not None:
@@ -130,7 +132,8 @@ def make_screen(core: PredictionCore, request: ScreenRequest) -> tuple[Screen, f
     if request.top < 1:
         raise ConfigError(f"top={request.top}: ask for at least one mutant")
     directions = DIRECTIONS if request.direction == "both" else (request.direction,)
-    keep = request.top if request.max_per_gene is None else request.top * RESERVE
+    all_kept = request.max_per_gene is None and request.choose == "best"
+    keep = request.top if all_kept else request.top * RESERVE
     condition = core.condition(request.condition)
     alone = None
     if request.rank == "interaction":
@@ -279,8 +282,8 @@ def shortlist(
     ``single_fitness`` lists the fitness of the single mutants in the order of the genes, empty where it is
     not known. ``linkage_kb`` is the shortest distance between two of the genes on one chromosome: infinite if
     all are on different ones, NaN if a place is not known. With ``max_per_gene``, mutants are taken from the
-    best on, and one is passed over if a gene, ``exempt`` ones aside, is in as many rows already. Of a screen
-    by interaction, ``expected`` is the product of the predictions of the single mutants.
+    best on, and one is passed over if a gene, ``exempt`` ones aside, is in as many rows already; `choosing`
+    has other choices. By interaction, ``expected`` is the product of the predictions of the single mutants.
     """
     import pandas as pd
 
@@ -295,7 +298,11 @@ def shortlist(
             mutants = screen.mutants(best.number)
             assert mutants.rows.all()  # only numbers of new mutants were predicted
             genes = mutants.genes
-            chosen = spread(genes, top, max_per_gene, exempt) if max_per_gene else np.arange(len(genes))[:top]
+            score = np.abs(best.value - best.value[-1:])
+            ranked = np.arange(len(genes))
+            if request.choose == "explore" and len(genes):
+                ranked = _by_hope(core, mutants.table, best.value, output, direction, request.interval)
+            chosen = ranked[choose(request.choose, score, genes[ranked], top, max_per_gene, exempt)]
             # Fewer than ``keep`` mutants would mean that the design itself is smaller than the list.
             if len(chosen) < top and len(genes) == screen.keep:
                 short.append(f"{core.phenotypes[output]}, {direction}: {len(chosen)} of {top}")
@@ -329,18 +336,26 @@ def _put_interaction(frame: pd.DataFrame, phenotype: str, screen: Screen, output
     frame.insert(at + 1, "interaction", frame[phenotype] - expected)
 
 
-def spread(genes: Ints, top: int, max_per_gene: int, exempt: frozenset[int] = frozenset()) -> Ints:
-    """Return the first ``top`` of ranked mutants [m, k] with no gene in more than ``max_per_gene``."""
-    used: Counter[int] = Counter()
-    chosen: list[int] = []
-    for i, members in enumerate(genes.tolist()):
-        if len(chosen) == top:
-            break
-        counted = [gene for gene in members if gene not in exempt]
-        if all(used[gene] < max_per_gene for gene in counted):
-            used.update(counted)
-            chosen.append(i)
-    return np.array(chosen, np.int64)
+def _by_hope(
+    core: PredictionCore, table: MutantTable, score: Floats, output: int, direction: str, level: float | None
+) -> Ints:
+    """Return the order of ranked mutants [m] by the value that their interval allows, or of calls by doubt.
+
+    Raises
+    ------
+    ConfigError
+        If no mutant has an interval.
+    """
+    values, sd = core.predict_with_sd(table)
+    if core.checkpoint.outputs[output].form == "class":
+        return np.argsort(np.abs(values[:, output] - 0.5), kind="stable")
+    around = core.conformal.intervals(table, values, sd, LEVEL if level is None else level)
+    half = (around.high - around.low)[:, output] / 2
+    if np.isnan(half).all():
+        why = around.reasons[0][1] if around.reasons else "no mutant has an interval"
+        raise ConfigError(f"choose='explore' ranks by the ends of intervals: {why}; choose best or diverse")
+    hope = score - half if direction == "low" else -score - half
+    return np.argsort(hope, kind="stable")  # mutants without an interval are last
 
 
 def _linkage(core: PredictionCore, genes: Ints) -> Floats:
