@@ -46,6 +46,16 @@ def settings(folder: Path, *words: str) -> TrainConfig:
     return compose([*QUICK, f"run.folder={folder}", *words])
 
 
+def test_a_network_with_few_rows_is_warned_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for few, warned in ((1_000, True), (0, False)):
+        monkeypatch.setattr(run_module, "FEW_ROWS", few)
+        said: list[str] = []
+        train(settings(tmp_path / str(few), "training.epochs=1"), dataset=tiny_dataset(), log=said.append)
+        found = [line for line in said if " training rows are few: " in line]
+        assert len(found) == warned
+        assert all("--evidence" in line for line in found)
+
+
 def test_run_folder_holds_everything(tiny_run: Path) -> None:
     names = {path.name for path in tiny_run.iterdir()}
     assert names == {

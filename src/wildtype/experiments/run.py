@@ -89,6 +89,8 @@ from wildtype.training.world import lost_processes, world
 Log = Callable[[str], None]
 SHOWN = 4
 """Most phenotypes that are named before a training begins."""
+FEW_ROWS = 1_000
+"""Of fewer training rows, a network is warned of."""
 
 
 def train(config: TrainConfig, *, dataset: Dataset | None = None, log: Log = lambda text: None) -> Run:
@@ -171,6 +173,12 @@ def _train(config: TrainConfig, dataset: Dataset | None, log: Log, loggers: list
     write_json(folder / "split.json", data.split.to_json())
     write_json(folder / RECORD, environment() | of_data(data) | {"threads": threads})
     log(_split_line(data))
+    if _weights(model) and len(data.split.train) < FEW_ROWS:
+        log(
+            f"{len(data.split.train):,} training rows are few: a network may learn less from them than the "
+            f"baselines of the table; a model of more rows can look yours up without training (wildtype "
+            f"predict RUN --evidence FILE)"
+        )
     for remark in data.dataset.selection_remarks():
         log(remark)
     for text in config.data.embeddings:
@@ -296,8 +304,13 @@ def _fitness(checkpoint: Checkpoint, table: MutantTable) -> NDArray[np.float64]:
     return checkpoint.predict(table)[:, checkpoint.names.index(FITNESS)]
 
 
+def _weights(model: Model) -> int:
+    """Return the number of weights that are trained."""
+    return sum(weight.numel() for weight in model.parameters() if weight.requires_grad)
+
+
 def _plan_line(config: TrainConfig, data: RunData, model: Model, baselines: list[str]) -> str:
-    weights = sum(weight.numel() for weight in model.parameters() if weight.requires_grad)
+    weights = _weights(model)
     size = f" of {weights:,} weights, at most {config.training.epochs} epochs" if weights else ""
     targets = data.dataset.phenotypes
     named = ", ".join(p.name for p in targets) if len(targets) <= SHOWN else f"{len(targets)} phenotypes"
