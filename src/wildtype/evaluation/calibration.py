@@ -14,12 +14,11 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
-from scipy.stats import rankdata
 
 from wildtype.errors import DatasetError
 from wildtype.evaluation.bootstrap import bootstrap, clusters_for, find_clusters, interval
 from wildtype.evaluation.conformal import Conformal
-from wildtype.evaluation.metrics import Floats, Mask
+from wildtype.evaluation.metrics import Floats, Mask, spearman
 from wildtype.models.checkpoint import Checkpoint
 from wildtype.mutants import MutantTable
 
@@ -103,7 +102,7 @@ def measure_coverage(
     if not len(test):
         raise DatasetError("the run of this checkpoint has no test rows to measure coverage on")
     values, sd = checkpoint.predict_with_sd(test)
-    labels = conformal.labels(test)
+    labels = conformal.labels(test, "test")
     found = []
     for level in levels:
         around = conformal.intervals(test, values, sd, level)
@@ -137,21 +136,13 @@ def measure_coverage(
                     low=bounds[0],
                     high=bounds[1],
                     width=float(width.mean()) if any_there else math.nan,
-                    ranked=_spearman(width, error),
+                    ranked=spearman(width, error),
                     calibration_rows=calibration,
                     calibration_clusters=clusters,
                     reason="; ".join(whys),
                 )
             )
     return found
-
-
-def _spearman(width: Floats, error: Floats) -> float:
-    """Return the rank correlation of widths and errors [m]; NaN where either has one value only."""
-    one, other = rankdata(width), rankdata(error)
-    if len(one) < 2 or not one.std() or not other.std():
-        return math.nan
-    return float(np.corrcoef(one, other)[0, 1])
 
 
 def _bounds(table: MutantTable, inside: Mask, replicates: int, seed: int) -> tuple[float, float]:

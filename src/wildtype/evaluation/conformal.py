@@ -6,9 +6,8 @@ trained on. A new row of the same kind is covered at level 1 - a by the ceil((n+
 *Widths* differ between mutants: s is abs(label - prediction) divided by the error that is expected of the row
 (Lei et al. 2018, section 5.2; `evaluation.error_scale`). It is expected from the prediction (a piecewise
 linear function); the sd over the members of an ensemble; how widely training labels of the row's genes vary;
-and, of a cross, the chance that it is listed. Each half of the rows is scored by the
-expectation of the other half. Where rows are few, s is divided by (sd over members + median sd), or by 1 for
-a single model.
+and, of a cross, the chance that it is listed. Each half of the rows is scored by the expectation of the other
+half. Where rows are few, s is divided by (sd over members + median sd), or by 1 for a single model.
 
 *Crosses that are not listed* have no label, only a class. Where the screen tells mean and sd of their values,
 a value is drawn from the normal distribution for each of them: intervals hold for any cross, not for the list
@@ -54,7 +53,8 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 LEFT_OUT = 512
-"""Most clusters to leave out in turn; of more clusters, an evenly spaced choice of this size."""
+"""Most clusters to leave out in turn; of more clusters, an evenly spaced choice of this size. Where every row
+has one cluster, it bounds the thresholds only, and all rows are judged."""
 FEWEST_ROWS, FEWEST_CLUSTERS = 300, 20
 """Of fewer validation rows or clusters no expected errors are learned: widths would follow chance."""
 KNOTS = (0.0, 0.05, 0.25, 0.5, 0.75, 0.95, 1.0)
@@ -96,6 +96,9 @@ class Quantile:
         self._gaps: list[Ints] = []
         if not self.clustered:
             return
+        disjoint = clusters.shape[1] == 1
+        if disjoint:  # a sum tells the shares of all rows: a choice of clusters would be a small sample
+            self._below.append(_below_of_others(at, counts))
         chosen = np.unique(np.linspace(0, len(names) - 1, min(len(names), LEFT_OUT)).astype(np.int64))
         self._weight = counts[chosen]
         for k in chosen.tolist():
@@ -103,7 +106,8 @@ class Quantile:
             out = (member[:, :, None] == names[k]).any((1, 2))
             before = np.cumsum(~out)
             others = int(before[-1])
-            self._below.append(before[at == k] / others if others else np.ones(counts[k]))
+            if not disjoint:
+                self._below.append(before[at == k] / others if others else np.ones(counts[k]))
             self._others.append(others)
             # The g-th row left out, at position x of all rows, comes after x - g of the others: the others of
             # rank j ≥ x - g are shifted by it.
@@ -166,6 +170,15 @@ class Group:
 
 def _genes(count: int) -> str:
     return f"{count} gene{'' if count == 1 else 's'}"
+
+
+def _below_of_others(cluster: Ints, counts: Ints) -> Floats:
+    """Return the share [n] of the rows of other clusters that are before each row; rows ascend by score."""
+    n = len(cluster)
+    inside = np.empty(n, np.int64)  # rows of the own cluster before each row
+    inside[np.argsort(cluster, kind="stable")] = np.arange(n) - np.repeat(np.cumsum(counts) - counts, counts)
+    others = n - counts[cluster]
+    return np.where(others > 0, (np.arange(n) - inside) / np.maximum(others, 1), 1.0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -234,15 +247,19 @@ class Conformal:
         self._output = np.array([names.get(name, -1) for name in known.phenotypes], np.int64)
         self._phenotype = self._output[self._table.phenotype]
         self._rows = rows
-        self._residual = np.abs(self.labels(self._table) - rows.predicted)
+        self._residual = np.abs(self.labels(self._table, "validation") - rows.predicted)
         self._kinds = np.isin(np.arange(len(Kind)), self._table.kind)
         self._groups = _rows_of_groups(self._phenotype, self._table.order, self.unseen(self._table))
         self._calibrated: dict[Group, _Calibrated] = {}
         self._spreads: dict[int, Floats] = {}
         self._knots_of: dict[int, Floats] = {}
 
-    def labels(self, table: MutantTable) -> Floats:
-        """Return what intervals should cover: the values [m] of rows; of unlisted crosses, values drawn."""
+    def labels(self, table: MutantTable, part: str) -> Floats:
+        """Return what intervals should cover: the values [m] of rows; of unlisted crosses, values drawn.
+
+        Each part of the split has draws of its own: test rows that had those of validation rows would be
+        covered for no other reason.
+        """
         values = table.value.astype(np.float64)
         for output, unlisted in self._unlisted.items():
             rows = np.flatnonzero((self._output[table.phenotype] == output) & (values == 0))
@@ -250,7 +267,7 @@ class Conformal:
                 values[rows] = np.nan
             else:
                 mean, sd = unlisted
-                values[rows] = generator(0, "values of unlisted crosses").normal(mean, sd, rows.size)
+                values[rows] = generator(0, f"values of unlisted crosses, {part}").normal(mean, sd, rows.size)
         return values
 
     def unseen(self, table: MutantTable) -> Ints:
@@ -270,8 +287,8 @@ class Conformal:
         """Return the number of validation rows of a group, and of their clusters."""
         if group not in self._groups:
             return 0, 0
-        quantile = self._calibrate(group).quantile
-        return len(quantile), quantile.clusters
+        rows = self._groups[group]
+        return len(rows), len(np.unique(self._clusters(rows, group.unseen)))
 
     def intervals(self, table: MutantTable, values: Floats, sd: Floats, level: float) -> Intervals:
         """Return intervals around predictions.

@@ -139,8 +139,20 @@ def _mid_ranks(values: Floats) -> Floats:
 
 def pearson(truth: ArrayLike, prediction: ArrayLike) -> float:
     """Return the Pearson correlation of labels and predictions [M], NaN where it is undefined."""
+    return _once(pearson_statistic, truth, prediction)
+
+
+def spearman(truth: ArrayLike, prediction: ArrayLike) -> float:
+    """Return the rank correlation of labels and predictions [M], NaN where it is undefined."""
+    return _once(spearman_statistic, truth, prediction)
+
+
+def _once(
+    bind: Callable[[ArrayLike, ArrayLike], Statistic], truth: ArrayLike, prediction: ArrayLike
+) -> float:
+    """Return a statistic of all rows, each once, NaN where it is undefined."""
     try:
-        return float(pearson_statistic(truth, prediction)(np.ones((np.size(truth), 1)))[0])
+        return float(bind(truth, prediction)(np.ones((np.size(truth), 1)))[0])
     except Undefined:
         return float("nan")
 

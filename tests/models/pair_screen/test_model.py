@@ -20,6 +20,7 @@ from tests.tiny import mixed_dataset, tiny_dataset
 from wildtype.datasets import Dataset
 from wildtype.datasets.cross_draws import grid_of
 from wildtype.errors import CheckpointError, ConfigError
+from wildtype.evaluation.calibration import measure_coverage
 from wildtype.evaluation.conformal import Conformal
 from wildtype.experiments.ablation_tables import _outcomes
 from wildtype.experiments.data import prepare
@@ -144,9 +145,23 @@ def test_intervals_hold_for_any_cross_and_a_class_has_none(done: Run, loaded: Pr
     # Half of the unlisted crosses, most of all, are further than 0.67 sd from their mean.
     assert (half[0] > 0.5 * 0.05).all()
     assert (half[1] > half[0]).all()
-    rows = conformal.labels(done.predictor.checkpoint.known.rows("test"))
+    test = done.predictor.checkpoint.known.rows("test")
+    rows = conformal.labels(test, "test")
     assert np.isfinite(rows).all()
-    assert not (rows[done.predictor.checkpoint.known.rows("test").phenotype == 0] == 0).any()
+    assert not (rows[test.phenotype == 0] == 0).any()
+    drawn = (test.phenotype == 0) & (test.value == 0)
+    assert not np.isin(rows[drawn], conformal.labels(test, "validation")).any()
+
+
+def test_coverage_of_a_screen_that_does_not_tell_of_unlisted_crosses(
+    loaded: Predictor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With many validation rows it tried to learn errors from labels that are not known."""
+    monkeypatch.setattr("wildtype.evaluation.conformal.FEWEST_ROWS", 1)
+    monkeypatch.setattr("wildtype.evaluation.conformal.FEWEST_CLUSTERS", 1)
+    found = {one.phenotype: one for one in measure_coverage(loaded.checkpoint, [0.5])}
+    assert found["epsilon"].without == found["epsilon"].rows > 0
+    assert "not known" in found["epsilon"].reason
 
 
 def test_a_dense_map_needs_no_grid(tmp_path: Path) -> None:

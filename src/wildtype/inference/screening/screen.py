@@ -132,8 +132,8 @@ def make_screen(core: PredictionCore, request: ScreenRequest) -> tuple[Screen, f
     if request.top < 1:
         raise ConfigError(f"top={request.top}: ask for at least one mutant")
     directions = DIRECTIONS if request.direction == "both" else (request.direction,)
-    all_kept = request.max_per_gene is None and request.choose == "best"
-    keep = request.top if all_kept else request.top * RESERVE
+    passes_over = request.max_per_gene is not None or request.choose != "best"
+    keep = request.top * RESERVE if passes_over else request.top
     condition = core.condition(request.condition)
     alone = None
     if request.rank == "interaction":
