@@ -95,7 +95,7 @@ MODELS: Registry[ModelDescription] = Registry(
     "wildtype.models",
     {
         name: f"wildtype.models.{name}"
-        for name in ("cell_transformer", "pair_screen", "dango", "difference_gnn")
+        for name in ("cell_transformer", "pair_screen", "gaussian_process", "dango", "difference_gnn")
     },
 )
 """Every model by name; entry points of this group come in when their name is asked for."""

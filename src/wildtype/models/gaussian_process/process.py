@@ -1,0 +1,155 @@
+"""Training rows, the weights that fit them best, and predictions given them.
+
+Legend: m training rows · b mutants · e perturbations.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from wildtype.models.gaussian_process.kernel import (
+    Described,
+    GeneSources,
+    MutantKernel,
+    Rows,
+    between,
+    describe,
+)
+from wildtype.mutants import MutantTable
+from wildtype.nn.forest import load_sizes
+
+RATE = 0.1
+"""Of Adam."""
+
+
+class Measured(nn.Module):
+    """The training rows of a phenotype in buffers, so that a checkpoint holds them.
+
+    Attributes
+    ----------
+    gene, kind, dose, row : int64 [e], uint8 [e], float32 [e], int64 [e]
+        Of each perturbation; the dose is −1 without one, as checkpoints hold finite numbers only.
+    condition : int64 [m]
+    value : float64 [m]
+        Scaled labels.
+    """
+
+    gene: Tensor
+    kind: Tensor
+    dose: Tensor
+    row: Tensor
+    condition: Tensor
+    value: Tensor
+
+    def __init__(self) -> None:
+        super().__init__()
+        whole = {"gene": torch.int64, "kind": torch.uint8, "dose": torch.float32, "row": torch.int64}
+        for name, of in (whole | {"condition": torch.int64, "value": torch.float64}).items():
+            self.register_buffer(name, torch.zeros(0, dtype=of))
+
+    @classmethod
+    def of(cls, table: MutantTable, value: NDArray[np.float64]) -> Measured:
+        """Return the rows of a table with scaled labels [m]."""
+        made = cls()
+        dose = np.full(len(table.gene), np.nan, np.float32) if table.dose is None else table.dose
+        made.gene, made.kind, made.dose, made.row, made.condition, made.value = (
+            torch.from_numpy(np.array(x))
+            for x in (
+                table.gene,
+                table.kind,
+                np.nan_to_num(dose, nan=-1.0),
+                table.row,
+                table.condition,
+                value,
+            )
+        )
+        return made
+
+    def rows(self) -> Rows:
+        """Return the m mutants."""
+        dose = torch.where(self.dose < 0, torch.nan, self.dose)
+        return Rows.of(self.gene, self.kind, dose, self.row, self.condition)
+
+    def _load_from_state_dict(self, state: Mapping[str, Any], prefix: str, *rest: Any) -> None:
+        load_sizes(self, state, prefix)
+        super()._load_from_state_dict(state, prefix, *rest)
+
+
+@dataclass(frozen=True, eq=False)
+class Given:
+    """Training rows of a phenotype, solved for.
+
+    Attributes
+    ----------
+    rows : Described
+        The m mutants.
+    lower : float64 [m, m]
+        Cholesky factor of K + σ²I.
+    weight : float64 [m]
+        (K + σ²I)⁻¹y.
+    """
+
+    rows: Described
+    lower: Tensor
+    weight: Tensor
+
+    def predict(self, kernel: MutantKernel, asked: Described, sources: GeneSources) -> tuple[Tensor, Tensor]:
+        """Return means and standard deviations [b] of mutants; O(b m² + b²)."""
+        found = kernel(asked, self.rows, between(sources, asked.rows, self.rows.rows))
+        explained = torch.linalg.solve_triangular(self.lower, found.T, upper=False).square().sum(0)
+        variance = kernel(asked, asked, between(sources, asked.rows, asked.rows)).diagonal()
+        # Rounding makes the variance of a mutant that was measured many times negative.
+        return found @ self.weight, (variance - explained).clamp(min=0).sqrt()
+
+
+@torch.no_grad()
+def given_rows(kernel: MutantKernel, measured: Measured, sources: GeneSources) -> Given | None:
+    """Return the training rows of a phenotype, solved for, or None without rows; O(m³)."""
+    if not len(measured.value):
+        return None
+    rows = describe(measured.rows(), sources)
+    lower = torch.linalg.cholesky(kernel.of_labels(rows, between(sources, rows.rows, rows.rows)))
+    return Given(rows, lower, torch.cholesky_solve(measured.value[:, None], lower)[:, 0])
+
+
+def fit_kernel(sources: GeneSources, rows: Rows, value: Tensor, steps: int) -> MutantKernel:
+    """Return weights and amplitudes that maximise the posterior of labels.
+
+    Adam on ½ yᵀ(K + σ²I)⁻¹y + ½ log |K + σ²I| + `MutantKernel.penalty`; O(steps · m³).
+
+    Parameters
+    ----------
+    sources : GeneSources
+    rows : Rows
+        The m mutants.
+    value : float64 [m]
+        Scaled labels.
+    steps : int
+        0: the weights before any label.
+    """
+    kernel = MutantKernel(len(sources))
+    mutants = describe(rows, sources)
+    kernel.standardise(mutants)
+    alike = between(sources, rows, rows)
+    learned = [kernel.effects, kernel.products, kernel.related, kernel.amplitude]
+    for weights in learned:
+        weights.requires_grad_(True)
+    optimiser = torch.optim.Adam(learned, lr=RATE)
+    with torch.enable_grad():
+        for _ in range(steps):
+            lower = torch.linalg.cholesky(kernel.of_labels(mutants, alike))
+            solved = torch.cholesky_solve(value[:, None], lower)[:, 0]
+            loss = value @ solved / 2 + lower.diagonal().log().sum() + kernel.penalty()
+            optimiser.zero_grad()
+            torch.autograd.backward(loss)
+            optimiser.step()
+    for weights in learned:
+        weights.requires_grad_(False)
+    return kernel
