@@ -37,13 +37,16 @@ NAMES = (
     "planted",
     "threads",
     "foreign-gene",
+    "few-rows",
 )
 Bench = Callable[..., dict[str, Any]]
 Rows = list[dict[str, Any]]
+FEW_ROWS = ("table", "rows", "r", "best_baseline_r", "difference", "standard_error", "mostly")
 PLANTED = ("planted", "ratio", "phase", "kind", "share", "unattributed", "found")
 ROWS: dict[str, Callable[[Rows], list[Table]]] = {
     "pipelines": pipeline_tables,
     "planted": lambda rows: [rows_table(rows, PLANTED)],
+    "few-rows": lambda rows: [rows_table(rows, FEW_ROWS)],
 }
 """Tables of the benches that return rows."""
 

@@ -24,6 +24,7 @@ SMALL = {
     "cell_transformer": ["model.width=16", "model.heads=4", "model.layers=1", "model.head.heads=2"],
     "dango": ["model.width=16", "model.transition=1"],
     "pair_screen": ["model.folds=2", "model.gene_folds=2", "model.iterations=20", "model.least_rows=10"],
+    "gaussian_process": ["model.steps=5"],
     "difference_gnn": ["model.width=8", "model.layers=2", "model.gin_layers=1"],
 }
 TRAINED = [name for name in MODELS if MODELS[name].gradients]

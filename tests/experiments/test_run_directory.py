@@ -119,3 +119,13 @@ def test_a_directory_without_a_name_is_numbered(tmp_path: Path, monkeypatch: pyt
     config.run.overwrite = True
     with locked_run(config, print) as again:
         assert again.run.folder == first.run.folder
+
+
+def test_a_run_killed_while_it_wrote_its_mark_is_begun_anew(tmp_path: Path) -> None:
+    # Killed at the first write, it left the temporary file of settings.json alone, of another machine here.
+    left = tmp_path / "run" / ".settings.json.0123abcd-1-89abcdef.part"
+    left.parent.mkdir()
+    left.write_text('{"finger')
+    done = train(settings(tmp_path / "run"), dataset=tiny_dataset())
+    assert done.comparisons
+    assert not left.exists()

@@ -118,6 +118,32 @@ def save_dataset(dataset: Dataset, folder: str | Path, added: Sequence[AddedGene
         write_json(temporary / "dataset.json", record | {"record_sha256": content_hash(record)})
 
 
+def stored_rows(folder: str | Path) -> tuple[int, bool]:
+    """Return the number of rows of a stored dataset, and whether each is one number for one mutant.
+
+    Rows of a screen's grid stand for many mutants, calls are classes, and profiles have a number per gene.
+    Only the headers of the files are read.
+
+    Raises
+    ------
+    DatasetError
+        If the dataset is missing or damaged.
+    """
+    from pyarrow import ArrowException
+    from pyarrow.parquet import read_metadata
+
+    folder = Path(folder)
+    try:
+        record = json.loads((folder / "dataset.json").read_text(encoding="utf-8"))
+        numbers = all(phenotype.get("form", "scalar") == "scalar" for phenotype in record["phenotypes"])
+        rows = int(read_metadata(folder / "table.parquet").num_rows)
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, ArrowException) as error:
+        raise DatasetError(
+            f"{folder} is damaged ({reason_of(error)}): remove it and build it again"
+        ) from error
+    return rows, numbers and "grid_sha256" not in record
+
+
 def read_dataset(folder: str | Path, organism: Organism) -> Dataset:
     """Read what ``save_dataset`` wrote, on ``organism``'s gene index and the foreign genes kept with it.
 

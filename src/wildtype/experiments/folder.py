@@ -190,6 +190,8 @@ def claim(config: TrainConfig, fingerprint: str) -> Path:
             )
         sweep_run(folder)
         return folder
+    # A run that was killed while it wrote its mark left a temporary file alone; the lock is this run's now.
+    sweep(folder, exclusive=True)
     if folder.is_dir() and any(path.name != LOCK for path in folder.iterdir()):
         if not (folder / MARK).is_file():
             raise OutputError(f"{str(folder)!r} is not empty and holds no run: choose another run.folder")

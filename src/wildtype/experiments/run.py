@@ -75,7 +75,7 @@ from wildtype.models.baselines import BASELINES, make_baseline
 from wildtype.models.checkpoint import Checkpoint
 from wildtype.models.ensemble import Ensemble
 from wildtype.models.interface import Model, OrganismTensors
-from wildtype.models.registry import check, require_gradients
+from wildtype.models.registry import check, model_for_rows, require_gradients
 from wildtype.mutants import MutantTable
 from wildtype.profiling.machine import PeakMemory
 from wildtype.report.comparison_tables import comparison_to_markdown
@@ -176,8 +176,8 @@ def _train(config: TrainConfig, dataset: Dataset | None, log: Log, loggers: list
     if _weights(model) and len(data.split.train) < FEW_ROWS:
         log(
             f"{len(data.split.train):,} training rows are few: a network may learn less from them than the "
-            f"baselines of the table; a model of more rows can look yours up without training (wildtype "
-            f"predict RUN --evidence FILE)"
+            f"baselines of the table{_for_rows(len(data.dataset))}; a model of more rows can look yours up "
+            f"without training (wildtype predict RUN --evidence FILE)"
         )
     for remark in data.dataset.selection_remarks():
         log(remark)
@@ -298,6 +298,12 @@ def _threads(config: TrainConfig, model: Model, tensors: OrganismTensors, log: L
     if spinning(found):
         log(ADVICE)
     return found
+
+
+def _for_rows(rows: int) -> str:
+    """Return a word on the model for so few rows, where there is one."""
+    found = model_for_rows(rows)
+    return f" or than model={found}" if found else ""
 
 
 def _fitness(checkpoint: Checkpoint, table: MutantTable) -> NDArray[np.float64]:

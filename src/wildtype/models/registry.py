@@ -58,6 +58,8 @@ class ModelDescription:
         Whether it is trained by gradients, as `interface.Model.gradients`; known without importing torch.
     stored : callable
         Returns stored settings of an earlier version in today's names.
+    default_up_to : int
+        Most rows of a dataset of the user's own of which it is the default model; 0: of none.
     """
 
     settings: type[Any]
@@ -67,6 +69,7 @@ class ModelDescription:
     reference_implementation: Callable[[Any], Model] | None = None
     gradients: bool = True
     stored: Callable[[Mapping[str, Any]], Mapping[str, Any]] = _as_they_are
+    default_up_to: int = 0
 
     @property
     def name(self) -> str:
@@ -129,6 +132,15 @@ def register_model(
         return model
 
     return register
+
+
+def model_for_rows(rows: int) -> str | None:
+    """Return the default model of a dataset with so few rows; None where none is for so few.
+
+    Models of plug-ins do not take part.
+    """
+    able = {name: MODELS.find(name).default_up_to for name in MODELS}
+    return min((name for name in able if rows <= able[name]), key=lambda name: able[name], default=None)
 
 
 def config_class(name: str) -> type[Any]:

@@ -1,11 +1,17 @@
 from __future__ import annotations
 
+import contextlib
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
-from wildtype.errors import ConfigError
+from tests.tiny import tiny_dataset
+from wildtype.datasets.storage import save_dataset
+from wildtype.errors import ConfigError, WildtypeError
 from wildtype.experiments.folder import changed_setting, settings_of
+from wildtype.experiments.run import train
 from wildtype.experiments.settings.compose import FULLER, FURTHER, compose, known
 from wildtype.experiments.settings.stored import RUN
 from wildtype.files import write_json
@@ -173,7 +179,11 @@ def test_what_suits_data_and_model_together_is_not_for_other_models() -> None:
 @pytest.mark.parametrize(
     ("word", "message"),
     [
-        ("model=gnn", "no model 'gnn'; known models: cell_transformer, pair_screen, dango, difference_gnn"),
+        (
+            "model=gnn",
+            "no model 'gnn'; known models: cell_transformer, pair_screen, gaussian_process, dango, "
+            "difference_gnn",
+        ),
         ("model.layer=2", "'model.layer' is not a setting; did you mean model.layers"),
         ("data=a b", "no dataset 'a b'; known: ecoli-core-doses"),
         ("experiment=yeast", "no experiment 'yeast'; did you mean yeast-xga or yeast-calls"),
@@ -217,3 +227,37 @@ def test_nothing_is_put_in_place_of_an_interpolation(override: str, monkeypatch:
     with pytest.raises(ConfigError, match=r"\$\{") as caught:
         compose([override])
     assert "secret" not in str(caught.value)
+
+
+def test_a_small_table_takes_the_model_for_few_rows(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("WILDTYPE_CACHE", str(tmp_path))
+    dataset = tiny_dataset().select(["epsilon"])
+    for name, rows in (("few", 200), ("none", 1)):
+        save_dataset(
+            replace(dataset, name=name, table=dataset.table.take(np.arange(rows))), dataset_folder(name)
+        )
+    said: list[str] = []
+    assert compose(["data=few"], said.append).model.name == "gaussian_process"
+    (line,) = said
+    assert line.startswith("model gaussian_process: few has 200 rows, from which a network learns little")
+    # Whoever says something of a model or of its training has chosen one.
+    for words in (["model=dango"], ["model.width=16"], ["training.epochs=2"], ["experiment=transfer"]):
+        with contextlib.suppress(WildtypeError):
+            assert compose(["data=few", *words]).model.name != "gaussian_process"
+    # A run that is resumed keeps its model.
+    run = tmp_path / "run"
+    train(compose(["data=few", "model=gaussian_process", "model.steps=1", "baselines=[]", f"run.folder={run}",
+                   "run.progress=false"]), dataset=replace(dataset, name="few"))  # fmt: skip
+    assert compose(["data=few", f"run.folder={run}", "run.resume=true"]).model.name == "gaussian_process"
+
+
+def test_rows_that_are_no_numbers_keep_the_default_model(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("WILDTYPE_CACHE", str(tmp_path))
+    dataset = tiny_dataset().select(["epsilon"])
+    signs = replace(dataset.table, value=(dataset.table.value > 0).astype(np.float32))
+    phenotype = replace(dataset.phenotypes[0], form="class")
+    called = replace(dataset, name="called", phenotypes=(phenotype,), table=signs)
+    save_dataset(called, dataset_folder("called"))
+    assert compose(["data=called"]).model.name == "cell_transformer"

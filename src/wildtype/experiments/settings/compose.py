@@ -22,12 +22,13 @@ from hydra.errors import HydraException
 from omegaconf import MISSING, DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
+from wildtype.datasets.storage import stored_rows
 from wildtype.errors import ConfigError, did_you_mean, reason_of, shown
 from wildtype.experiments.settings.schema import TrainConfig
 from wildtype.experiments.settings.stored import RUN, model_settings, read_settings
-from wildtype.models.registry import MODELS, config_class
+from wildtype.models.registry import MODELS, config_class, model_for_rows
 from wildtype.settings import build, check_settings, declared, refuse_interpolations, schema
-from wildtype.sources.catalogue import DATASETS, is_built
+from wildtype.sources.catalogue import DATASETS, dataset_folder, is_built
 
 SETTINGS = Path(__file__).parents[1] / "presets"
 GROUPS = {"data": "dataset", "model": "model", "experiment": "experiment"}
@@ -44,7 +45,9 @@ def compose(overrides: Sequence[str] = (), log: Callable[[str], None] = lambda t
 
     An experiment in ``FULLER`` takes the dataset named there where it is built, unless the overrides name
     one, or ``run.folder`` holds a run that is not to be overwritten: that run keeps its dataset. The screens
-    in ``FURTHER`` are taken likewise, unless the overrides name some, or another model.
+    in ``FURTHER`` are taken likewise, unless the overrides name some, or another model. A dataset of the
+    user's own with few rows takes the model for so few (`model_for_rows`), unless the overrides say anything
+    of model or training.
 
     Parameters
     ----------
@@ -75,7 +78,27 @@ def compose(overrides: Sequence[str] = (), log: Callable[[str], None] = lambda t
         config.data.screens = _further(config, further)
         if config.data.screens:
             log(f"other screens: {', '.join(config.data.screens)}; name others with data.screens=[…]")
+    if {key.partition(".")[0] for key in keys}.isdisjoint(("model", "training", "experiment", "execution")):
+        name, why = _of_rows(config)
+        if name != config.model.name:
+            config = _composed([*overrides, f"model={name}"])
+        if why:
+            log(f"model {name}: {why}; name another with model=…")
     return config
+
+
+def _of_rows(config: TrainConfig) -> tuple[str, str]:
+    """Return the model for a dataset of the user's own by its number of rows, and why; empty: the default."""
+    name = config.data.name
+    if name in known("data") or name in DATASETS or not is_built(name):
+        return config.model.name, ""
+    if (mark := _run_of(config)) is not None:
+        return read_settings(mark).model.name, f"that of the run in {config.run.folder!r}"
+    rows, numbers = stored_rows(dataset_folder(name))
+    found = model_for_rows(rows) if numbers else None
+    if found is None:
+        return config.model.name, ""
+    return found, f"{name} has {rows:,} rows, from which a network learns little"
 
 
 def _run_of(config: TrainConfig) -> Path | None:

@@ -18,5 +18,7 @@ def _model() -> type[GaussianProcess]:
 
 
 MODELS.register(
-    "gaussian_process", ModelDescription(GaussianProcessConfig, _model, gradients=False), __name__
+    "gaussian_process",
+    ModelDescription(GaussianProcessConfig, _model, gradients=False, default_up_to=2_000),
+    __name__,
 )

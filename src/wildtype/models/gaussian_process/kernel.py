@@ -26,7 +26,6 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from scipy import sparse
 from torch import Tensor, nn
 
 from wildtype.evidence.learned_kernel import gene_maps
@@ -55,7 +54,7 @@ class GeneSources:
     """
 
     def __init__(self, similarity: GeneSimilarity) -> None:
-        self.maps: list[sparse.csr_array] = list(gene_maps(similarity).values())
+        self.maps = [of.astype(np.float64) for of in gene_maps(similarity).values()]
         self.traits = np.nan_to_num(similarity.traits).astype(np.float64)
 
     def __len__(self) -> int:
