@@ -177,7 +177,8 @@ class Prediction:
     profiles : dict of int to GeneProfile
         By position of the phenotype, those of which there is a number per gene.
     sd : [b, p] or None
-        Standard deviation over the members of an ensemble; None for a single model.
+        Standard deviation over the members of an ensemble, or by a model that is a distribution over
+        functions; None for a single network.
     """
 
     mean: Tensor

@@ -134,9 +134,9 @@ class TrainedModel:
     def predict_with_sd(
         self, table: MutantTable, wild_type: WildType | None = None
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Predict as ``predict`` does; also return the standard deviation over an ensemble's members.
+        """Predict as ``predict`` does; also return the standard deviation, as `Prediction.sd`.
 
-        Both are [M, p] in the phenotypes' units; the standard deviation is NaN for a single model.
+        Both are [M, p] in the phenotypes' units; the standard deviation is NaN where a model has none.
         """
         wild_type = wild_type or self.encode()
         batch = MutantBatch.from_table(table)
