@@ -202,9 +202,10 @@ class Predictor:
             crossed``, where the model knows the grid of a screen), ``order``, ``order_seen`` and
             ``genes_seen`` (in training rows), ``essential`` (essential genes of the set), ``note``. With
             ``interval``, behind each phenotype ``<phenotype>_low`` and ``_high`` (NaN where validation rows
-            like the query are missing or too few, see ``note``; none of classes) and ``_sd``, over the members
-            of an ensemble or of a Gaussian process (NaN of other models). A table keeps its index, and its
-            columns come first, in their order; one that the prediction has, too, is renamed to ``…_given``.
+            like the query are missing or too few, see ``note``; none of classes) and ``_sd``, over the
+            members of an ensemble or of a Gaussian process (NaN of other models). A table keeps its index,
+            and its columns come first, in their order; one that the prediction has, too, is renamed to
+            ``…_given``.
 
         Raises
         ------
