@@ -193,7 +193,7 @@ def done(tmp_path_factory: pytest.TempPathFactory) -> Run:
 def test_a_run_predicts_values_with_standard_deviations_again(done: Run) -> None:
     loaded = wt.load(done.path).checkpoint
     table = tiny_dataset().select(["epsilon"]).table
-    table = table.take(np.arange(600) % len(table))  # more than a block
+    table = table.take(np.arange(2100) % len(table))  # more than a block
     mean, sd = loaded.predict_with_sd(table)
     again, _ = done.predictor.checkpoint.predict_with_sd(table)
     np.testing.assert_array_equal(mean, again)

@@ -36,8 +36,10 @@ from wildtype.mutants.batch import MutantBatch
 from wildtype.mutants.loader import Batches
 from wildtype.seeds import generator
 
-BLOCK = 512
-"""Mutants predicted at a time: their covariances with all training rows are in memory."""
+ROOM = 1 << 25
+"""Numbers in memory that compare the genes of the mutants predicted at a time with those of training rows."""
+LEAST, MOST = 32, 2048
+"""Mutants predicted at a time."""
 
 
 @dataclass(slots=True)
@@ -148,8 +150,9 @@ class GaussianProcess(Model):
         assert wild_type.sources is not None
         mean = torch.zeros(len(mutants), len(wild_type.given))
         sd = torch.ones_like(mean)
-        for start in range(0, len(mutants), BLOCK):
-            part = mutants.slice(start, min(start + BLOCK, len(mutants)))
+        step = self._block(wild_type, mutants)
+        for start in range(0, len(mutants), step):
+            part = mutants.slice(start, min(start + step, len(mutants)))
             row = torch.repeat_interleave(part.offsets.diff())
             dose = torch.full(part.gene.shape, torch.nan) if part.dose is None else part.dose
             rows = Rows.of(part.gene, part.kind, dose, row, part.condition)
@@ -159,6 +162,14 @@ class GaussianProcess(Model):
                     at = slice(start, start + len(part))
                     mean[at, p], sd[at, p] = given.predict(self._kernel(p), asked, wild_type.sources)
         return Prediction(mean, sd=sd)
+
+    @staticmethod
+    def _block(wild_type: Conditioned, mutants: MutantBatch) -> int:
+        """Return the number of mutants to predict at a time."""
+        items = max((len(given.rows.rows.gene) for given in wild_type.given if given is not None), default=1)
+        order = int(mutants.offsets.diff().max()) if len(mutants) else 1
+        sources = 1 if wild_type.sources is None else len(wild_type.sources)
+        return min(max(ROOM // max(items * order * sources, 1), LEAST), MOST)
 
     # ---- what it knows of genes
 
