@@ -172,6 +172,30 @@ def recorded_plugins(config: TrainConfig) -> list[dict[str, str]]:
     return recorded((MODELS, config.model.name), *used)
 
 
+def refuse_taken(config: TrainConfig) -> None:
+    """Refuse a new run in a locked directory that holds another run, or something else.
+
+    Raises
+    ------
+    ConfigError
+        If a run is there that is not to be overwritten.
+    OutputError
+        If there are other files.
+    """
+    folder = Path(config.run.folder)
+    # A run that was killed while it wrote its mark left a temporary file alone; the lock is this run's now.
+    sweep(folder, exclusive=True)
+    if not folder.is_dir() or all(path.name == LOCK for path in folder.iterdir()):
+        return
+    if not (folder / MARK).is_file():
+        raise OutputError(f"{str(folder)!r} is not empty and holds no run: choose another run.folder")
+    if not config.run.overwrite:
+        raise ConfigError(
+            f"{str(folder)!r} holds a run already: choose another run.folder, or set run.overwrite=true "
+            f"or run.resume=true"
+        )
+
+
 def claim(config: TrainConfig, fingerprint: str) -> Path:
     """Begin a run in its locked directory, or find the run there to resume; raises when it holds another.
 
@@ -190,16 +214,8 @@ def claim(config: TrainConfig, fingerprint: str) -> Path:
             )
         sweep_run(folder)
         return folder
-    # A run that was killed while it wrote its mark left a temporary file alone; the lock is this run's now.
-    sweep(folder, exclusive=True)
-    if folder.is_dir() and any(path.name != LOCK for path in folder.iterdir()):
-        if not (folder / MARK).is_file():
-            raise OutputError(f"{str(folder)!r} is not empty and holds no run: choose another run.folder")
-        if not config.run.overwrite:
-            raise ConfigError(
-                f"{str(folder)!r} holds a run already: choose another run.folder, or set run.overwrite=true "
-                f"or run.resume=true"
-            )
+    refuse_taken(config)
+    if (folder / MARK).is_file():
         clear(folder)
         sweep_run(folder)
     write_json(

@@ -61,6 +61,7 @@ from wildtype.experiments.folder import (
     claim,
     locked_run,
     recorded_threads,
+    refuse_taken,
     resumable,
     settings_of,
 )
@@ -144,6 +145,8 @@ def _train(config: TrainConfig, dataset: Dataset | None, log: Log, loggers: list
             f"model and baseline are both called {config.model.name!r}: they could not be told "
             f"apart in tables; leave one out, or rename the plug-in's"
         )
+    if not config.run.resume and world().is_rank_zero:
+        refuse_taken(config)  # before data are loaded and models built
     data = prepare(config, dataset)
     baselines = baselines_of_run(baselines, data, every=config.baselines == ["all"])
     estimate = estimate_run(config, data=data) if config.run.estimate else None
