@@ -28,7 +28,8 @@ from wildtype.mutants.batch import MutantBatch
 QUICK = ["model=gaussian_process", "data.name=tiny-growth", "baselines=[mean]", "run.progress=false",
          "run.replicates=20", "model.steps=10"]  # fmt: skip
 KINDS = np.array([0, 0, 1, 4], np.uint8)
-DOSES = np.array([np.nan, np.nan, np.nan, 2.0, 4.0], np.float32)
+DOSES = np.array([np.nan, np.nan, -1.0, 0.0, 4.0], np.float32)
+"""Doses may be logarithms: 0 and −1 are doses like others."""
 
 
 @pytest.fixture(scope="module")
@@ -61,7 +62,8 @@ def measurements(rows: Rows) -> Measured:
     """Rows with random labels, as a checkpoint holds them."""
     made = Measured()
     made.gene, made.kind = rows.gene[rows.item], rows.kind[rows.item]
-    made.dose = rows.dose[rows.item].nan_to_num(-1.0)
+    dose = rows.dose[rows.item]
+    made.dose, made.dosed = dose.nan_to_num(0.0), ~dose.isnan()
     made.row, made.condition = rows.row, rows.condition
     made.value = torch.randn(len(rows), generator=torch.Generator().manual_seed(1), dtype=torch.float64)
     return made

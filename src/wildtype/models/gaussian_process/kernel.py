@@ -94,8 +94,9 @@ class Rows:
     @classmethod
     def of(cls, gene: Tensor, kind: Tensor, dose: Tensor, row: Tensor, condition: Tensor) -> Rows:
         """Return mutants by the gene, kind, dose and mutant of each perturbation [e]."""
-        # NaN is unlike itself: without a dose counts as the dose −1, which no row has.
-        whole = np.stack([gene.numpy(), kind.numpy(), np.nan_to_num(dose.numpy(), nan=-1.0)], axis=1)
+        # NaN is unlike itself: whether there is a dose is a column of its own.
+        none, amount = np.isnan(dose.numpy()), np.nan_to_num(dose.numpy())
+        whole = np.stack([gene.numpy(), kind.numpy(), none, amount], axis=1)
         _, first, item = np.unique(whole, axis=0, return_index=True, return_inverse=True)
         at = torch.from_numpy(first)
         return cls(gene[at], kind[at], dose[at], torch.from_numpy(item.reshape(-1)), row, condition)

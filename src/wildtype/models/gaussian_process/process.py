@@ -28,6 +28,7 @@ from wildtype.nn.forest import load_sizes
 RATE = 0.1
 """Of Adam."""
 FEW = 32
+"""Mutants whose covariance with one another is computed for its diagonal alone."""
 
 
 class Measured(nn.Module):
@@ -35,8 +36,9 @@ class Measured(nn.Module):
 
     Attributes
     ----------
-    gene, kind, dose, row : int64 [e], uint8 [e], float32 [e], int64 [e]
-        Of each perturbation; the dose is −1 without one, as checkpoints hold finite numbers only.
+    gene, kind, dose, dosed, row : int64 [e], uint8 [e], float32 [e], bool [e], int64 [e]
+        Of each perturbation; without a dose it is 0 and not ``dosed``, since checkpoints hold finite numbers
+        only.
     condition : int64 [m]
     value : float64 [m]
         Scaled labels.
@@ -45,14 +47,16 @@ class Measured(nn.Module):
     gene: Tensor
     kind: Tensor
     dose: Tensor
+    dosed: Tensor
     row: Tensor
     condition: Tensor
     value: Tensor
 
     def __init__(self) -> None:
         super().__init__()
-        whole = {"gene": torch.int64, "kind": torch.uint8, "dose": torch.float32, "row": torch.int64}
-        for name, of in (whole | {"condition": torch.int64, "value": torch.float64}).items():
+        entries = {"gene": torch.int64, "kind": torch.uint8, "dose": torch.float32, "dosed": torch.bool}
+        rows = {"row": torch.int64, "condition": torch.int64, "value": torch.float64}
+        for name, of in (entries | rows).items():
             self.register_buffer(name, torch.zeros(0, dtype=of))
 
     @classmethod
@@ -60,22 +64,20 @@ class Measured(nn.Module):
         """Return the rows of a table with scaled labels [m]."""
         made = cls()
         dose = np.full(len(table.gene), np.nan, np.float32) if table.dose is None else table.dose
-        made.gene, made.kind, made.dose, made.row, made.condition, made.value = (
-            torch.from_numpy(np.array(x))
-            for x in (
-                table.gene,
-                table.kind,
-                np.nan_to_num(dose, nan=-1.0),
-                table.row,
-                table.condition,
-                value,
-            )
-        )
+        columns = {
+            "gene": table.gene,
+            "kind": table.kind,
+            "dose": np.nan_to_num(dose),
+            "dosed": ~np.isnan(dose),
+        }
+        columns |= {"row": table.row, "condition": table.condition, "value": value}
+        for name, column in columns.items():
+            setattr(made, name, torch.from_numpy(np.array(column)))
         return made
 
     def rows(self) -> Rows:
         """Return the m mutants."""
-        dose = torch.where(self.dose < 0, torch.nan, self.dose)
+        dose = torch.where(self.dosed, self.dose, torch.nan)
         return Rows.of(self.gene, self.kind, dose, self.row, self.condition)
 
     def _load_from_state_dict(self, state: Mapping[str, Any], prefix: str, *rest: Any) -> None:
