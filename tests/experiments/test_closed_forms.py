@@ -87,18 +87,20 @@ def test_labels_of_held_out_rows_change_no_closed_form(dataset: Dataset) -> None
 def test_closed_forms_stand_in_the_table_of_a_run(dataset: Dataset, tmp_path: Path) -> None:
     quick = [
         f"data={NAME}", "model.width=16", "model.heads=4", "model.layers=0", "model.head.heads=2",
-        "training.epochs=1", "run.progress=false", "run.replicates=20", f"run.folder={tmp_path / 'run'}",
+        "training.epochs=1", "run.progress=false", "run.replicates=20",
     ]  # fmt: skip
     said: list[str] = []
     words = ["data.phenotypes=[fitness]", "split.name=order", "baselines=[mean,tau_zero,min_pairs]"]
-    run = train(compose([*quick, *words]), dataset=dataset, log=said.append)
+    run = train(compose([*quick, *words, f"run.folder={tmp_path / 'run'}"]), dataset=dataset, log=said.append)
     scores = {score.model: score for score in run.comparisons["fitness"].scores}
     assert set(scores) == {"cell_transformer", "mean", "tau_zero", "min_pairs"}
     assert scores["min_pairs"].baseline
     assert scores["min_pairs"].pearson.value > 0.8
     assert any("min_pairs of fitness" in text and "pairs have no visible" in text for text in said)
     with pytest.raises(ConfigError, match="baseline 'min_pairs' is for triple mutants"):
-        train(compose([*quick, "data.phenotypes=[epsilon]", "baselines=[min_pairs]"]), dataset=dataset)
+        refused = ["data.phenotypes=[epsilon]", "baselines=[min_pairs]", f"run.folder={tmp_path / 'refused'}"]
+        train(compose([*quick, *refused]), dataset=dataset)
+    assert not (tmp_path / "refused").exists()
 
 
 def test_tau_follows_from_predicted_fitness(dataset: Dataset) -> None:
