@@ -8,15 +8,18 @@ import shutil
 import sys
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
+from scipy import sparse
 
 from tests.command import wildtype
 from wildtype.characters import visible
 from wildtype.cli.output import give_frame, print_json
-from wildtype.errors import DatasetError, GeneSetError
+from wildtype.errors import DatasetError, GeneSetError, SourceError
 from wildtype.organism import GeneIndex, Relation
 from wildtype.organism.features import FeatureBlock
+from wildtype.organism.metabolism import Metabolism
 
 ESC, TURN, ZERO = "\x1b", "\u202e", "\u200b"
 
@@ -46,6 +49,23 @@ def test_a_table_with_a_hidden_character_in_a_name(
     assert visible(said.stderr) == said.stderr
 
 
+def model(reaction: str = "R1", metabolite: str = "x_c") -> str:
+    """A genome-scale model of one reaction, as JSON."""
+    flux = {"name": "", "lower_bound": 0.0, "upper_bound": 10.0}
+    return json.dumps(
+        {
+            "metabolites": [{"id": metabolite, "name": "", "compartment": "c"}],
+            "reactions": [
+                {"id": reaction, "metabolites": {metabolite: -1.0}, "gene_reaction_rule": "A1", **flux}
+            ],
+            "genes": [{"id": "A1", "name": ""}],
+            "id": "m",
+            "compartments": {"c": ""},
+            "version": "1",
+        }
+    )
+
+
 @pytest.mark.parametrize(
     ("files", "options", "place"),
     [
@@ -62,8 +82,28 @@ def test_a_table_with_a_hidden_character_in_a_name(
         ({"e.csv": "A1,B2\n"}, ["--relation", f"r{ZERO}=e.csv"], "relations.1"),
         ({"s.gmt": f"S{ZERO}\td\tA1\tB2\n"}, ["--gene-sets", "s=s.gmt"], "s.gmt: row 1"),
         ({"f.csv": f"gene,f{ZERO}\nA1,1\nB2,2\n"}, ["--features", "f=f.csv"], "f.csv"),
+        (
+            {"s.fa": f">A1\nMK\n>B{ZERO}2 x\nMK\n"},
+            ["--genes", "ok.txt", "--names-from", "sequences", "--sequences", "s.fa"],
+            "s.fa: 'B",
+        ),
+        ({"m.json": model(reaction=f"R{ZERO}")}, ["--metabolism", "m.json"], "m.json: reaction"),
+        ({"m.json": model(metabolite=f"x{ZERO}")}, ["--metabolism", "m.json"], "m.json: metabolite"),
     ],
-    ids=["gene", "alias", "standard", "list", "gff", "edge", "relation", "set", "feature"],
+    ids=[
+        "gene",
+        "alias",
+        "standard",
+        "list",
+        "gff",
+        "edge",
+        "relation",
+        "set",
+        "feature",
+        "sequence",
+        "reaction",
+        "metabolite",
+    ],
 )
 def test_an_organism_with_a_hidden_character_in_a_name(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, files: dict[str, str], options: list[str], place: str
@@ -81,13 +121,16 @@ def test_an_organism_with_a_hidden_character_in_a_name(
 
 
 def test_no_gene_graph_or_feature_has_a_name_with_hidden_characters() -> None:
-    import numpy as np
-
     for further in ({"standard": {"A": f"x{TURN}"}}, {"aliases": {"A": [f"x{TURN}"]}}):
         with pytest.raises(GeneSetError, match=r"\\u202e: write"):
             GeneIndex(["A"], **further)  # type: ignore[arg-type]
     with pytest.raises(GeneSetError, match=r"\\x1b: write"):
         GeneIndex([f"A{ESC}"])
+    for names in ([f"R{ZERO}"], ["x"], ["A1"]), (["R"], [f"x{ZERO}"], ["A1"]), (["R"], ["x"], [f"A{ZERO}1"]):
+        reactions, metabolites, rules = names
+        flux = np.zeros(1)
+        with pytest.raises(SourceError, match=r"\\u200b: write"):
+            Metabolism.build(reactions, metabolites, sparse.csr_array((1, 1)), flux, flux, flux, rules)
     with pytest.raises(DatasetError, match=r"\\x1b: write"):
         Relation.from_edges(f"r{ESC}", [0], [1], 2, directed=False)
     with pytest.raises(DatasetError, match=r"\\u200b: write"):

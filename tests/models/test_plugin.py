@@ -10,12 +10,14 @@ import subprocess
 import sys
 from importlib.metadata import EntryPoint
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 import wildtype as wt
 from tests.command import assert_one_sentence, wildtype
+from tests.models.test_hostile_checkpoint import change
 from tests.tiny import tiny_dataset
 from wildtype import plugins
 from wildtype.errors import CheckpointError, ConfigError
@@ -332,6 +334,30 @@ def test_every_other_step_of_a_model_has_a_default(loaded: None) -> None:
     assert not model.has_post_fit
     assert model.least_perturbed == 1
     assert model.priors(tiny_dataset().organism.graphs) == {}
+
+
+@pytest.mark.parametrize("entry", ["file", "kind", "name"])
+def test_a_checkpoint_loads_no_plugin_that_somebody_wrote_into_it(
+    tiny_run: Path, tmp_path: Path, entry: str
+) -> None:
+    mark, evil = tmp_path / "mark", tmp_path / "evil.py"
+    evil.write_text(f"open({str(mark)!r}, 'w')\n")
+    run = Path(shutil.copytree(tiny_run, tmp_path / "run"))
+    asked = {"kind": "model", "name": "cell_transformer", "file": evil.name, "sha256": "0" * 64}
+    asked[entry] = str(evil)
+
+    def name_it(record: dict[str, Any]) -> None:
+        record["plugins"] = [asked]
+        record["plugin"] = str(evil)
+
+    change(run / "checkpoint", name_it)
+    settings = json.loads((run / "settings.json").read_text())
+    (run / "settings.json").write_text(json.dumps(settings | {"plugins": [asked], "plugin": str(evil)}))
+    with pytest.raises(CheckpointError) as refused:
+        wt.load(run)
+    assert "\n" not in str(refused.value)
+    assert_one_sentence(wildtype("predict", str(run), "--set", "G001,G002"))
+    assert not mark.exists()
 
 
 @pytest.mark.parametrize("command", ["ablate", "tune"])

@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from wildtype.characters import name_fault
 from wildtype.errors import ConfigError, SourceError, reason_of
 from wildtype.files import cache_dir, content_hash, sha256_of_file, writing
 from wildtype.organism.gene_rules import minimal_complexes, parse_rule, rule_genes
@@ -112,7 +113,8 @@ class Metabolism:
         Raises
         ------
         SourceError
-            If a rule cannot be parsed or expands too far, or if the arrays do not fit each other.
+            If a rule cannot be parsed or expands too far, if the arrays do not fit each other, or if an
+            identifier holds a hidden character.
         """
         reactions, metabolites, rules = tuple(reactions), tuple(metabolites), tuple(t.strip() for t in rules)
         if stoichiometry.shape != (len(metabolites), len(reactions)) or not (
@@ -123,6 +125,10 @@ class Metabolism:
                 f"{len(metabolites)} metabolites, {len(reactions)} reactions, {len(rules)} rules"
             )
         genes = tuple(sorted(set().union(*(rule_genes(text) for text in rules))))
+        for what, names in (("reaction", reactions), ("metabolite", metabolites), ("gene of a rule", genes)):
+            fault = next(filter(None, map(name_fault, names)), "")
+            if fault:
+                raise SourceError(f"{what} {fault}")
         column = {gene: i for i, gene in enumerate(genes)}
         known: dict[frozenset[str], int] = {}
         pairs: list[tuple[int, int]] = []

@@ -147,6 +147,29 @@ def test_what_is_wrong_is_one_sentence(tmp_path: Path, anndata: Any, monkeypatch
         read(path)
 
 
+@pytest.mark.parametrize("where", ["genes", "condition", "column", "measured gene"])
+def test_a_hidden_character_in_a_name(tmp_path: Path, anndata: Any, where: str) -> None:
+    """Perturbations, conditions and columns are names that are kept; measured genes are printed, at most."""
+    evil = {name: "\u202e" * (name == where) for name in ("genes", "condition", "column", "measured gene")}
+    data = anndata.AnnData(
+        X=np.ones((2, 2), np.float32),
+        obs=pd.DataFrame(
+            {
+                "genes": ["SGS1", f"SRS2{evil['genes']}"],
+                f"condition{evil['column']}": ["a", f"b{evil['condition']}"],
+            },
+            index=["a", "b"],
+        ),
+        var=pd.DataFrame(index=["SGS1", f"HO{evil['measured gene']}"]),
+    )
+    data.write_h5ad(tmp_path / "evil.h5ad")
+    if where == "measured gene":
+        assert {key[1] for key in table(read(tmp_path / "evil.h5ad")[0])} == {"YMR190C"}
+        return
+    with pytest.raises(SourceError, match=r"holds the hidden character \\u202e: write the name without it"):
+        read(tmp_path / "evil.h5ad")
+
+
 def test_an_organism_with_none_of_the_genes_is_refused(tmp_path: Path, anndata: Any) -> None:
     data = anndata.AnnData(
         X=np.ones((2, 2), np.float32),

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
+from wildtype.characters import name_fault
 from wildtype.datasets.reading import ReadReport
 from wildtype.files import sha256_of_file
 from wildtype.organism import FeatureBlock, GeneFeatures, GeneGraphs, GeneIndex, Organism
@@ -273,4 +274,8 @@ def _names_of_key(key: str, description: Description, folder: Path, problems: Pr
     for of, part in description.parts():
         if of == key:
             # The reader reads the file again for its part, and finds the same problems.
-            yield from reader_of(key, part).names_in(part, folder, Problems())
+            for name in reader_of(key, part).names_in(part, folder, Problems()):
+                if fault := name_fault(name):
+                    problems.add(part.path, 0, fault)
+                else:
+                    yield name
