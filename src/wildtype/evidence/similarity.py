@@ -180,6 +180,14 @@ class GeneSimilarity:
         """Names of the channels of a pair of genes, in order; the last one is known where labels are."""
         return (*self.relations, *self.parts, "joint", "label profiles")
 
+    def graphs(self, measured: NDArray[np.int64]) -> dict[str, sparse.csr_array]:
+        """Return the relations by name, and ``joint``, as `similarity_graphs` does for an organism.
+
+        ``joint`` leads from every gene to the most similar ``measured`` ones.
+        """
+        relations = {name: self.adjacency(at) for at, name in enumerate(self.relations)}
+        return {**relations, "joint": _nearest_cubed(self.unit, measured)}
+
     @cached_property
     def near(self) -> sparse.csr_array:
         """[n, n]: for every gene the most similar ones, weight = cosine³."""

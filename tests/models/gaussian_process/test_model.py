@@ -14,6 +14,7 @@ import wildtype as wt
 from tests.screened import screened_dataset
 from tests.tiny import tiny_dataset
 from wildtype.errors import ConfigError
+from wildtype.evidence.label_features import LabelFeatures
 from wildtype.evidence.similarity import GeneSimilarity
 from wildtype.experiments.data import prepare
 from wildtype.experiments.fitting import post_fit
@@ -23,6 +24,7 @@ from wildtype.experiments.setup import build
 from wildtype.experiments.stored import Run
 from wildtype.models.gaussian_process.kernel import LEVEL, GeneSources, MutantKernel, Rows, between, describe
 from wildtype.models.gaussian_process.process import Measured, fit_kernel, given_rows
+from wildtype.mutants import MutantTable
 from wildtype.mutants.batch import MutantBatch
 
 QUICK = ["model=gaussian_process", "data.name=tiny-growth", "baselines=[mean]", "run.progress=false",
@@ -118,6 +120,66 @@ def test_the_covariance_is_that_of_its_definition(sources: GeneSources) -> None:
     np.testing.assert_allclose(found.numpy(), plain(kernel, sources, left, right), rtol=1e-10)
 
 
+def test_label_columns_count_as_their_definition_says(sources: GeneSources) -> None:
+    left, right = drawn(0), drawn(1, 7)
+    kernel = fitted(sources, right)
+    rng = np.random.default_rng(0)
+    x, y = rng.standard_normal((9, 5)), rng.standard_normal((7, 5))
+    with_columns = [
+        describe(rows, sources, torch.from_numpy(columns)) for rows, columns in ((left, x), (right, y))
+    ]
+    alike, amplitude = between(sources, left, right), kernel.amplitude.exp().numpy()
+    found = kernel(*with_columns, alike) - kernel(describe(left, sources), describe(right, sources), alike)
+    for i, j in product(range(9), range(7)):
+        more = amplitude[5] * x[i] @ y[j] / 5 + amplitude[6] * np.exp(-((x[i] - y[j]) ** 2).sum() / 10)
+        shared = 1.0 if left.condition[i] == right.condition[j] else 0.5
+        np.testing.assert_allclose(float(found[i, j]), shared * more, rtol=1e-9)
+
+
+def measured_pairs(sources: GeneSources, value: torch.Tensor) -> Measured:
+    """Pairs of 10 genes with label columns."""
+    pairs = MutantTable.from_sets(combinations(range(10), 2), value=value.numpy())
+    measured = Measured.of(pairs, value.numpy().astype(np.float64))
+    measured.add_columns(sources, MutantTable.from_sets([(0, 11), (1, 12)]), seed=0)
+    return measured
+
+
+def test_columns_of_a_training_row_do_not_know_its_label(sources: GeneSources) -> None:
+    value = torch.randn(45, generator=torch.Generator().manual_seed(0))
+    before = measured_pairs(sources, value)
+    assert before.columns.shape[1] > 10
+    for row in (0, 17, 44):
+        changed = value.clone()
+        changed[row] += 1
+        after = measured_pairs(sources, changed).columns
+        assert torch.equal(after[row], before.columns[row])
+        assert not torch.equal(after, before.columns)
+
+
+def test_columns_of_others_come_from_all_training_rows(sources: GeneSources) -> None:
+    value = torch.randn(45, generator=torch.Generator().manual_seed(0))
+    measured = measured_pairs(sources, value)
+    _, labels = measured.described(sources)
+    assert labels is not None
+    asked = MutantTable.from_sets([(0, 1), (3, 11), (12, 13)])
+    graphs = sources.similarity.graphs(np.arange(10))
+    plain = LabelFeatures(
+        measured.rows().table(measured.value), sources.similarity.genes, graphs, centre=0.0, several=False
+    )(asked)
+    columns = measured.columns.numpy().astype(np.float64)
+    spread = columns.std(0)
+    wanted = np.where(np.isnan(plain), 0, (plain - columns.mean(0)) / np.where(spread > 1e-6, spread, np.inf))
+    np.testing.assert_allclose(labels(asked).numpy(), np.clip(wanted, -4, 4), rtol=1e-5, atol=1e-6)
+
+
+def test_rows_of_one_gene_have_no_label_columns(sources: GeneSources) -> None:
+    table = MutantTable.from_sets([(g,) for g in range(10)], value=np.arange(10.0))
+    measured = Measured.of(table, np.arange(10.0))
+    measured.add_columns(sources, table, seed=0)
+    assert measured.columns.shape == (10, 0)
+    assert measured.described(sources)[1] is None
+
+
 def test_the_covariance_is_positive_semidefinite(sources: GeneSources) -> None:
     rows = drawn(2, 40)
     kernel = fitted(sources, rows)
@@ -179,10 +241,11 @@ def test_fitting_finds_the_source_that_labels_follow(sources: GeneSources) -> No
     inner = sources.between(np.arange(12), np.arange(12))[wanted].numpy()
     effect = np.linalg.cholesky(inner + 1e-6 * np.eye(12)) @ rng.standard_normal(12)
     value = torch.from_numpy(np.tile(effect, 20) + 0.1 * rng.standard_normal(240))
-    kernel = fit_kernel(sources, rows, value, 60)
+    mutants = describe(rows, sources)
+    kernel = fit_kernel(sources, mutants, value, 60)
     assert int(kernel.effects.argmax()) == wanted
     assert kernel.noise < 0.1
-    before = fit_kernel(sources, rows, value, 0)
+    before = fit_kernel(sources, mutants, value, 0)
     assert torch.equal(before.effects, torch.zeros(len(sources), dtype=torch.float64))
 
 

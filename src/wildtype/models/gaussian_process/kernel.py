@@ -2,19 +2,21 @@
 
 Genes are compared by every source s (a relation, a feature block, the traits of genes) with a kernel k_s. An
 item is a gene and what is done to it; items of other kinds count half, and doses in between. With weights
-a, b, c that sum to 1, the covariance of mutants S and T is a sum of five positive semidefinite parts,
+a, b, c that sum to 1, the covariance of mutants S and T is a sum of seven positive semidefinite parts,
 
     effects    Σ_{i∈S, j∈T} Σ_s a_s k_s(i, j)              alike genes have alike effects
     own        |S ∩ T|                                     each gene has an effect of its own
     products   Σ_{i<i'∈S} Σ_{j≠j'∈T} k(i, j) k(i', j')     alike pairs interact alike, k = Σ_s b_s k_s
     related    Σ_s c_s r_s(S) r_s(T)                       r_s: how alike the genes of one mutant are, summed
     near       exp(−½ Σ_s c_s (r_s(S) − r_s(T))²)          over its pairs, standardised over training rows
+    labels     x(S)·x(T) / f                               x: label columns (`label_columns`), where training
+    alike      exp(−|x(S) − x(T)|² / 2f)                   rows have two genes or more
 
 each with an amplitude, and noise. Mutants of different conditions count half, as kinds do (Schur's product
 theorem keeps all this positive semidefinite).
 
 Legend: n genes · m training rows and t their distinct items · b mutants and q their distinct items · e
-perturbations · s sources.
+perturbations · s sources · f label columns.
 """
 
 from __future__ import annotations
@@ -30,12 +32,14 @@ from torch import Tensor, nn
 
 from wildtype.evidence.learned_kernel import gene_maps
 from wildtype.evidence.similarity import GeneSimilarity
+from wildtype.mutants import MutantTable
 from wildtype.nn.forest import load_sizes
 
-PARTS = ("effects", "own", "products", "related", "near")
-START = (-2.0, -1.5, -4.0, -4.0, -4.0, -0.3)
+PARTS = ("effects", "own", "products", "related", "near", "labels", "alike")
+START = (-2.0, -1.5, -4.0, -4.0, -4.0, -4.0, -4.0, -0.3)
 """Logarithms of the amplitudes of parts and of the noise, for labels of variance 1: what a few hundred rows
-say of most screens. Interactions must be found in the labels before they count."""
+say of most screens. Interactions and labels of other mutants must be found to tell something before they
+count."""
 OTHER = 0.5
 """What a pair of items of different kinds, or of mutants of different conditions, counts."""
 WEIGHTS = ("effects", "products", "related")
@@ -54,6 +58,7 @@ class GeneSources:
     """
 
     def __init__(self, similarity: GeneSimilarity) -> None:
+        self.similarity = similarity
         self.maps = [of.astype(np.float64) for of in gene_maps(similarity).values()]
         self.traits = np.nan_to_num(similarity.traits).astype(np.float64)
 
@@ -131,6 +136,17 @@ class Rows:
             out.index_add_(0, self.row[first], alike)
         return out
 
+    def table(self, value: Tensor | None = None) -> MutantTable:
+        """Return the mutants as a table, with labels [b]."""
+        offsets = torch.searchsorted(self.row, torch.arange(len(self) + 1))
+        return MutantTable.build(
+            self.gene[self.item].numpy(),
+            offsets.numpy(),
+            kind=self.kind[self.item].numpy(),
+            condition=self.condition.numpy(),
+            value=None if value is None else value.numpy(),
+        )
+
     @property
     def paired(self) -> bool:
         """Whether any mutant has two genes."""
@@ -158,7 +174,7 @@ class MutantKernel(nn.Module):
     ----------
     effects, products, related : float64 [s]
         Logits of the weights of sources.
-    amplitude : float64 [6]
+    amplitude : float64 [8]
         Logarithms of the amplitudes of the parts and of the noise.
     centre, scale : float64 [s]
         Mean and standard deviation of r over training rows.
@@ -236,11 +252,13 @@ class MutantKernel(nn.Module):
         if len(alike) and self.paired:
             products = torch.einsum("s,sqt->qt", self.products.softmax(0), alike) * kinds
             out = out + amplitude[2] * _products(left.rows, right.rows, products)
-            weight = self.related.softmax(0)
-            x, y = ((side.within - self.centre) / self.scale for side in (left, right))
-            inner = (x * weight) @ y.T
-            squares = (x**2 @ weight)[:, None] + (y**2 @ weight)[None, :] - 2 * inner
-            out = out + amplitude[3] * inner + amplitude[4] * torch.exp(-squares.clamp(min=0) / 2)
+            weight = self.related.softmax(0).sqrt()
+            x, y = (weight * (side.within - self.centre) / self.scale for side in (left, right))
+            inner, squares = _compared(x, y)
+            out = out + amplitude[3] * inner + amplitude[4] * torch.exp(-squares / 2)
+        if f := left.columns.shape[1]:
+            inner, squares = _compared(left.columns / f**0.5, right.columns / f**0.5)
+            out = out + amplitude[5] * inner + amplitude[6] * torch.exp(-squares / 2)
         return out * _shared(left.rows.condition, right.rows.condition) + LEVEL
 
     def _treated(self, left: Rows, right: Rows) -> Tensor:
@@ -258,20 +276,33 @@ class MutantKernel(nn.Module):
 
 @dataclass(frozen=True, eq=False)
 class Described:
-    """Mutants with r [b, s] (`Rows.within`)."""
+    """Mutants with r [b, s] (`Rows.within`), and standardised label columns [b, f]."""
 
     rows: Rows
     within: Tensor
+    columns: Tensor
+
+    def take(self, rows: Tensor) -> Described:
+        """Return some mutants [r], ascending."""
+        return Described(self.rows.take(rows), self.within[rows], self.columns[rows])
 
 
-def describe(rows: Rows, sources: GeneSources) -> Described:
-    """Return mutants with how alike their genes are."""
-    return Described(rows, rows.within(sources))
+def describe(rows: Rows, sources: GeneSources, columns: Tensor | None = None) -> Described:
+    """Return mutants with how alike their genes are, and their label columns (none if not given)."""
+    nothing = torch.zeros(len(rows), 0, dtype=torch.float64)
+    return Described(rows, rows.within(sources), nothing if columns is None else columns)
 
 
 def between(sources: GeneSources, left: Rows, right: Rows) -> Tensor:
     """Return the kernels of the items of mutants with those of others: float64 [s, q, t]."""
     return sources.between(left.gene.numpy(), right.gene.numpy())
+
+
+def _compared(x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
+    """Return inner products and squared distances [l, r] of rows [l, ·] and [r, ·]."""
+    inner = x @ y.T
+    squares = x.square().sum(1)[:, None] + y.square().sum(1)[None, :] - 2 * inner
+    return inner, squares.clamp(min=0)
 
 
 def _shared(left: Tensor, right: Tensor) -> Tensor:

@@ -116,10 +116,16 @@ class GaussianProcess(Model):
                 continue
             value = (table.value.astype(np.float64) - rows.mean[p]) / rows.sd[p]
             measured = self.measured[p] = Measured.of(table, value)
+            held = rows.validation.take(np.flatnonzero(rows.validation.phenotype == p))
+            measured.add_columns(sources, held, rows.seed)
             some = generator(rows.seed, "gaussian process", p).permutation(len(table))[: self.config.rows]
             chosen = torch.from_numpy(np.sort(some))
-            learnt = measured.rows().take(chosen), measured.value[chosen]
-            kernel = fit_kernel(sources, *learnt, self.config.steps)
+            kernel = fit_kernel(
+                sources,
+                measured.described(sources)[0].take(chosen),
+                measured.value[chosen],
+                self.config.steps,
+            )
             self.kernels[p] = kernel
             said.append(f"{name} {kernel.noise:.2f}")
         return f"share of noise in the variance of labels: {', '.join(said) or 'no rows'}"
