@@ -38,6 +38,17 @@ def test_it_compares_the_model_with_the_best_baseline_of_every_split() -> None:
     assert row["standard_error"] >= 0
 
 
+@pytest.mark.slow
+def test_it_measures_intervals_and_says_where_there_is_none() -> None:
+    (row,) = bench_few_rows(["tiny"], splits=2, draw=200, intervals=True)["rows"]
+    assert (row["table"], row["rows"]) == ("tiny", 200)
+    assert row["with_interval"] > 0.5
+    assert 0.5 < row["coverage"] <= 1
+    (row,) = bench_few_rows(["tiny"], splits=2, draw=40, intervals=True)["rows"]
+    assert row["with_interval"] == 0
+    assert np.isnan(row["coverage"])
+
+
 def test_an_unknown_table_is_named() -> None:
     with pytest.raises(ConfigError, match="no table 'tinny'"):
         bench_few_rows(["tinny"])
