@@ -45,6 +45,10 @@ MUTANTS = 10
 MOST_OTHERS = 60
 LEVELS = (0.5, 0.8, 0.9, 0.95)
 MOST_COVERAGE = 24
+COLUMNS = 9
+"""Of a comparison that are shown unfolded: they fit a small screen."""
+REMARKS = 2
+"""Of a comparison that are shown unfolded: its rows, and the ceiling of its labels."""
 
 
 Blocks = list[Block]
@@ -112,15 +116,32 @@ def _comparison(run: RunFacts, key: str) -> Blocks:
         panel = comparison_panel(table, run.ceilings.get(table.phenotype, math.nan))
         columns, rows = comparison_cells(table)
         cells: list[list[Cell]] = [
-            [_bold(row[0]) if row[0] == run.model else row[0], *row[1:]] for row in rows
+            [_bold(row[0]) if row[0] == run.model else row[0], *map(_interval_below, row[1:])] for row in rows
         ]
         caption = f"{table.phenotype}: every model on the same {table.rows:,} test rows"
         blocks += [
             Text(table.winner_sentence, "win"),
-            Group("beside", [panel_figure(panel, f"{key}{i}"), Notes(facts_of(table))]),
-            Table(caption, columns, cells, "dense"),
+            Group("beside", [panel_figure(panel, f"{key}{i}"), Group("", _folded(facts_of(table)))]),
+            Table(caption, columns[:COLUMNS], [row[:COLUMNS] for row in cells], "dense"),
         ]
+        if len(columns) > COLUMNS:
+            further = [[row[0], *row[COLUMNS:]] for row in cells]
+            more = Table(caption, [columns[0], *columns[COLUMNS:]], further, "dense")
+            blocks.append(Details("further figures", [more]))
     return blocks + ([_others(run)] if run.others else [])
+
+
+def _interval_below(text: str) -> Cell:
+    """Return a figure with its interval on a second line, so that a wide table fits a screen."""
+    value, bracket, interval = text.partition(" [")
+    return Markup("{} <br><small>[{}</small>").format(value, interval) if bracket else text
+
+
+def _folded(remarks: Sequence[str]) -> Blocks:
+    """Return the first remarks, and the others to be expanded."""
+    first, others = remarks[:REMARKS], remarks[REMARKS:]
+    more = "1 further remark" if len(others) == 1 else f"{len(others)} further remarks"
+    return [Notes(first), *([Details(more, [Notes(others)])] if others else [])]
 
 
 def _bold(text: object) -> Markup:
@@ -199,7 +220,7 @@ def _intervals(run: RunFacts, key: str) -> Blocks:
         if one.level in LEVELS and math.isfinite(one.coverage)
     ]
     head = ["", "promised", "test rows", "covered", "mean width", "width and error"]
-    table = Table("coverage at the most common levels", head, rows[:MOST_COVERAGE])
+    table = Table("coverage at the most common levels", head, rows[:MOST_COVERAGE], "dense")
     drawn = [panel_figure(panel, f"{key}{i}") for i, panel in enumerate(panels)]
     return [_lead(lead), Group("beside", [*drawn, table])]
 

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from xml.etree import ElementTree
@@ -117,8 +118,12 @@ def test_curves_that_were_not_logged_have_no_panel() -> None:
     data = LearningCurves(
         np.array([1.0]), np.ones(1), {"data": np.ones(1)}, {"data": np.ones(1)}, np.array([0.5]), np.ones(1)
     )
+    # One term is all of the objective: its share is no figure.
     titles = [panel.title for panel in learning_panels(data)]
-    assert titles == ["terms of the loss", "shares of the objective", "score on validation rows"]
+    assert titles == ["terms of the loss", "score on validation rows"]
+    two = {name: np.full(1, 0.5) for name in ("data", "prior")}
+    more = [panel.title for panel in learning_panels(replace(data, terms=two, shares=two))]
+    assert more == ["terms of the loss", "shares of the objective", "score on validation rows"]
     for i, panel in enumerate(learning_panels(data)):
         show([panel_figure(panel, f"p{i}")])
 

@@ -27,21 +27,28 @@ SPREAD = 0.16
 
 
 def error_panels(rows: PredictedRows) -> list[Panel]:
-    """Return panels by order, by effect, and by query where there are queries with enough rows."""
+    """Return panels by effect, by order of several, and by query where there are queries with enough rows."""
     unit = f" ({plain(rows.unit, 28)})" if rows.unit else ""
     label, name = f"RMSE{unit}", plain(rows.phenotype)
     by_order, by_effect, queries = error_by_order(rows), error_by_effect(rows), error_by_query(rows)
-    panels = [
+    panels = []
+    if len(by_order) > 1:
+        panels.append(
+            _panel(
+                f"{name}: error by number of genes",
+                by_order,
+                lambda axes: _draw_columns(axes, by_order, label, "perturbed genes"),
+                f"{name}, by order",
+            )
+        )
+    panels.append(
         _panel(
-            f"{name}: error by number of genes", by_order,
-            lambda axes: _draw_columns(axes, by_order, label, "perturbed genes"), f"{name}, by order",
-        ),
-        _panel(
-            f"{name}: error by measured effect", by_effect,
+            f"{name}: error by measured effect",
+            by_effect,
             lambda axes: _draw_effects(axes, by_effect, label, f"measured {name}{unit}", rows.calls),
             f"{name}, by effect",
-        ),
-    ]  # fmt: skip
+        )
+    )
     if queries.groups:
         many = "query" if queries.large == 1 else "queries"
         what = f"{queries.large:,} {many} with {LEAST_ROWS} or more test rows"

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def learning_panels(curves: LearningCurves) -> list[Panel]:
-    """Return panels of the terms, their shares and the validation score, as far as they were logged."""
+    """Return panels of the terms, of the shares of several, and of the validation score, as far as logged."""
     epochs, panels = curves.epochs, []
     last = f"epoch {epochs[-1]:.0f}"
     if curves.terms:
@@ -31,7 +31,7 @@ def learning_panels(curves: LearningCurves) -> list[Panel]:
                 *_table(curves, {**curves.terms, "objective": curves.total}),
             )
         )
-    if curves.shares:
+    if len(curves.shares) > 1:  # one term is all of the objective
         ends = ", ".join(f"{name} {values[-1]:.0%}" for name, values in curves.shares.items())
         panels.append(
             Panel(
