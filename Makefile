@@ -62,14 +62,15 @@ docs: $(VENV)/.dev ## build the documents as a site in dist/docs (without the ne
 picture: $(VENV)/.installed ## draw the rooms of the package and their imports anew: docs/images/rooms.svg
 	$(BIN)/python tools/rooms.py
 
-wheel: ## build the wheel in dist/, install it into an empty environment and train with it
-	rm -rf dist/wildtype-*.whl build
+wheel: $(VENV)-release/.tools ## build the wheel and the source archive in dist/, install the wheel into an empty environment and train with it
+	rm -rf dist/wildtype-*.whl dist/wildtype-*.tar.gz build
+	$(VENV)-release/bin/python -m build --outdir dist > dist.log || { cat dist.log; exit 1; }
+	@rm dist.log
 	$(PYTHON) -m venv --clear $(VENV)-release/wheel
-	$(VENV)-release/wheel/bin/python -m pip wheel --quiet --disable-pip-version-check --no-deps -w dist .
 	$(VENV)-release/wheel/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt dist/wildtype-*.whl
 	cd $$(mktemp -d) && WILDTYPE_CACHE=$$PWD/cache $(abspath $(VENV)-release)/wheel/bin/wildtype train data.rows=1000 \
 	  training.epochs=1 model.trees.bags=0 'baselines=[mean]' run.replicates=50 run.folder=run
-	@ls dist/wildtype-*.whl
+	@ls dist/wildtype-*.whl dist/wildtype-*.tar.gz
 
 audit: $(VENV)-release/.tools ## look the pinned versions up in the database of known vulnerabilities (needs the internet)
 	$(VENV)-release/bin/pip-audit --strict --no-deps --disable-pip -r constraints.txt
@@ -84,7 +85,7 @@ sbom: $(VENV)-release/.tools ## write dist/sbom.json (CycloneDX): what an instal
 
 $(VENV)-release/.tools:
 	$(PYTHON) -m venv $(VENV)-release
-	$(VENV)-release/bin/python -m pip install --quiet --disable-pip-version-check 'cyclonedx-bom>=7' 'pip-audit>=2.9'
+	$(VENV)-release/bin/python -m pip install --quiet --disable-pip-version-check 'build>=1.2' 'cyclonedx-bom>=7' 'pip-audit>=2.9'
 	@touch $@
 
 lint: $(VENV)/.dev ## format the code and check it

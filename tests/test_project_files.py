@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from pathlib import Path
 
@@ -31,3 +32,33 @@ def test_the_public_workflow_runs_the_same_script() -> None:
     assert "bash .ci/run" in steps
     for target in ("make test\n", "make test-slow\n"):
         assert target in (ROOT / ".ci/run").read_text(encoding="utf-8")
+
+
+def test_the_release_is_built_from_the_tag_of_this_version() -> None:
+    workflow = yaml.safe_load((ROOT / ".github/workflows/release.yml").read_text(encoding="utf-8"))
+    steps = [step.get("run", "") for job in workflow["jobs"].values() for step in job["steps"]]
+    assert any(step.startswith("make wheel") for step in steps)
+    assert any("GITHUB_REF_NAME" in step and "pyproject.toml" in step for step in steps)
+
+
+def test_the_changelog_has_a_section_of_this_version() -> None:
+    text = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    assert re.search(rf"^## {re.escape(PROJECT['version'])} \(\d{{4}}-\d\d-\d\d\)$", text, re.MULTILINE)
+
+
+def test_the_conda_recipe_needs_what_the_project_needs() -> None:
+    text = (ROOT / "conda/meta.yaml").read_text(encoding="utf-8")
+    assert f'"{PROJECT["version"]}"' in text
+    recipe = yaml.safe_load(re.sub(r"{{.*?}}", "x", re.sub(r"{%.*?%}", "", text)))
+    conda = {
+        "torch": "pytorch",
+        "duckdb": "python-duckdb",
+        "Jinja2": "jinja2",
+        "matplotlib": "matplotlib-base",
+    }
+    wanted = {"python": PROJECT["requires-python"]}
+    for each in PROJECT["dependencies"]:
+        name, bounds = re.fullmatch(r"([\w.-]+)(.*)", each).groups()  # type: ignore[union-attr]
+        wanted[conda.get(name, name)] = bounds
+    assert dict(each.split(" ", 1) for each in recipe["requirements"]["run"]) == wanted
+    assert recipe["about"]["license"] == PROJECT["license"]
