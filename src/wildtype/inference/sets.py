@@ -191,7 +191,7 @@ def named_sets(text: str) -> list[list[str]]:
     path = Path(text)
     if path.suffix in (".csv", ".parquet"):
         return read_sets(path)
-    if path.is_file():
+    if path.is_file() or path.is_fifo():  # a pipe: <(command) in a shell
         try:
             return read_lines(path.read_text(encoding="utf-8").splitlines(), where=repr(text))
         except UnicodeDecodeError as error:
