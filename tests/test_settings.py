@@ -21,7 +21,17 @@ from wildtype.models.dango.config import SCHEDULES
 from wildtype.models.difference_gnn.layers import ACTIVATIONS
 from wildtype.models.registry import MODELS, config_class
 from wildtype.mutants import Kind
-from wildtype.settings import Declared, build, check_settings, declared, from_record, schema, setting, to_yaml
+from wildtype.settings import (
+    Declared,
+    Setting,
+    build,
+    check_settings,
+    declared,
+    from_record,
+    schema,
+    setting,
+    to_yaml,
+)
 from wildtype.training.objective import LOSSES
 
 REFERENCE = Path(__file__).parents[1] / "docs" / "reference.md"
@@ -185,3 +195,9 @@ def test_the_reference_lists_every_setting() -> None:
         "python -m tools.settings_table writes the table anew"
     )
     assert is_dataclass(TrainConfig)
+
+
+@pytest.mark.parametrize("value", [10**400, -(10**400), float("inf"), float("nan")], ids=str)
+def test_a_number_too_large_for_a_float_is_out_of_every_range(value: float) -> None:
+    assert not Setting().holds(value)
+    assert not Setting(minimum=-1, maximum=5).holds(value)

@@ -24,6 +24,9 @@ T = TypeVar("T")
 KEY = "setting"
 """Key of a field's metadata."""
 
+LARGEST = 1e300
+"""Numbers from here on count as infinite."""
+
 
 @dataclass(frozen=True)
 class Setting:
@@ -49,9 +52,10 @@ class Setting:
 
     def holds(self, value: float) -> bool:
         """Return whether a number is finite and lies in the range."""
-        # Comparisons with nan are False, so that each is written for what is allowed.
+        # Comparisons with nan are False, so that each is written for what is allowed. An integer too large
+        # for a float is compared, not converted.
         return (
-            math.isfinite(value)
+            abs(value) < LARGEST
             and (self.minimum is None or value >= self.minimum)
             and (self.above is None or value > self.above)
             and (self.below is None or value < self.below)
