@@ -49,7 +49,7 @@ def every_setting() -> list[Declared]:
     [
         ("training.learning_rate=inf", "training.learning_rate=inf: it must be above 0"),
         ("training.learning_rate=0", "training.learning_rate=0.0: it must be above 0"),
-        ("training.weight_decay=nan", "training.weight_decay=nan: it must be at least 0"),
+        ("training.weight_decay=nan", "training.weight_decay=nan: it must be at least 0, and finite"),
         ("training.clip=-1", "training.clip=-1.0: it must be at least 0"),
         ("training.warmup=1", "training.warmup=1.0: it must be at least 0 and below 1"),
         ("training.threads=-4", "training.threads=-4: it must be at least 0"),

@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import sys
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, TextIO, cast
 
 from wildtype.errors import shown
@@ -34,6 +34,11 @@ def name_fault(name: str) -> str:
     """
     found = hidden_in(name)
     return f"{shown(name)} holds the hidden character {found}: write the name without it" if found else ""
+
+
+def first_fault(names: Iterable[str]) -> str:
+    """Return `name_fault` of the first of several texts that has one; an empty text if none has."""
+    return next(filter(None, map(name_fault, names)), "")
 
 
 def visible(text: str) -> str:

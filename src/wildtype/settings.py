@@ -138,9 +138,10 @@ class Declared:
             )
         if not all(self.setting.holds(number) for number in numbers):
             every = "it" if isinstance(self.value, int | float) else "every number"
-            raise ConfigError(
-                f"{self.name}={shown(self.value)}: {every} must be {self.setting.range or 'a finite number'}"
-            )
+            must = self.setting.range or "a finite number"
+            if self.setting.range and not all(abs(number) < LARGEST for number in numbers):
+                must += ", and finite"
+            raise ConfigError(f"{self.name}={shown(self.value)}: {every} must be {must}")
 
 
 # Evaluating the texts of annotations anew took a quarter of the time of composing settings.

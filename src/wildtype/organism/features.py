@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from wildtype.characters import name_fault
+from wildtype.characters import first_fault
 from wildtype.errors import DatasetError, ShapeError, did_you_mean
 
 if TYPE_CHECKING:
@@ -121,7 +121,7 @@ class FeatureBlock:
         )
 
     def __post_init__(self) -> None:
-        if fault := next(filter(None, map(name_fault, (self.name, *self.columns))), ""):
+        if fault := first_fault((self.name, *self.columns)):
             raise DatasetError(f"feature block {self.name!r}: {fault}")
         if MISSING in self.columns:
             raise DatasetError(

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from wildtype.characters import name_fault
+from wildtype.characters import first_fault
 from wildtype.errors import AmbiguousGeneError, GeneSetError, UnknownGeneError, shown
 from wildtype.files import content_hash
 
@@ -75,7 +75,7 @@ class GeneIndex:
                 f"gene names of organism {organism!r} must be unique and not empty; check {twice[:5] or ['']}"
             )
         for given in (self.names, (standard or {}).values(), *(aliases or {}).values()):
-            if fault := next(filter(None, map(name_fault, given)), ""):
+            if fault := first_fault(given):
                 raise GeneSetError(f"genes of organism {organism!r}: {fault}")
         self.standard: dict[str, str] = {
             g: s for g, s in (standard or {}).items() if g in self._position and s

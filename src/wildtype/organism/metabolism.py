@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from wildtype.characters import name_fault
+from wildtype.characters import first_fault
 from wildtype.errors import ConfigError, SourceError, reason_of
 from wildtype.files import cache_dir, content_hash, sha256_of_file, writing
 from wildtype.organism.gene_rules import minimal_complexes, parse_rule, rule_genes
@@ -126,8 +126,7 @@ class Metabolism:
             )
         genes = tuple(sorted(set().union(*(rule_genes(text) for text in rules))))
         for what, names in (("reaction", reactions), ("metabolite", metabolites), ("gene of a rule", genes)):
-            fault = next(filter(None, map(name_fault, names)), "")
-            if fault:
+            if fault := first_fault(names):
                 raise SourceError(f"{what} {fault}")
         column = {gene: i for i, gene in enumerate(genes)}
         known: dict[frozenset[str], int] = {}

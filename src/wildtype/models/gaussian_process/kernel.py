@@ -9,8 +9,8 @@ a, b, c that sum to 1, the covariance of mutants S and T is a sum of seven posit
     products   Σ_{i<i'∈S} Σ_{j≠j'∈T} k(i, j) k(i', j')     alike pairs interact alike, k = Σ_s b_s k_s
     related    Σ_s c_s r_s(S) r_s(T)                       r_s: how alike the genes of one mutant are, summed
     near       exp(−½ Σ_s c_s (r_s(S) − r_s(T))²)          over its pairs, standardised over training rows
-    labels     x(S)·x(T) / f                               x: label columns (`label_columns`), where training
-    alike      exp(−|x(S) − x(T)|² / 2f)                   rows have two genes or more
+    labels       x(S)·x(T) / f                             x: label columns (`label_columns`), where training
+    like labels  exp(−|x(S) − x(T)|² / 2f)                 rows have two genes or more
 
 each with an amplitude, and noise. Mutants of different conditions count half, as kinds do (Schur's product
 theorem keeps all this positive semidefinite).
@@ -35,11 +35,10 @@ from wildtype.evidence.similarity import GeneSimilarity
 from wildtype.mutants import MutantTable
 from wildtype.nn.forest import load_sizes
 
-PARTS = ("effects", "own", "products", "related", "near", "labels", "alike")
+PARTS = ("effects", "own", "products", "related", "near", "labels", "like labels")
 START = (-2.0, -1.5, -4.0, -4.0, -4.0, -4.0, -4.0, -0.3)
 """Logarithms of the amplitudes of parts and of the noise, for labels of variance 1: what a few hundred rows
-say of most screens. Interactions and labels of other mutants must be found to tell something before they
-count."""
+say of most screens. Interactions, and labels of other mutants, count once training labels speak for them."""
 OTHER = 0.5
 """What a pair of items of different kinds, or of mutants of different conditions, counts."""
 WEIGHTS = ("effects", "products", "related")

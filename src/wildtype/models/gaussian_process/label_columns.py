@@ -9,6 +9,8 @@ Legend: n genes · m training rows · b mutants · f columns.
 
 from __future__ import annotations
 
+from functools import cached_property
+
 import numpy as np
 import torch
 from numpy.typing import NDArray
@@ -39,12 +41,17 @@ class LabelColumns:
     """
 
     def __init__(self, similarity: GeneSimilarity, table: MutantTable, columns: Tensor) -> None:
-        graphs = similarity.graphs(np.unique(table.gene))
-        self._of = _features(table, similarity.genes, graphs, _several(table))
+        self._similarity, self._table = similarity, table
         self.mean = columns.double().mean(0)
         spread = columns.double().std(0, unbiased=False)
         # A column that is one number in all training rows says nothing.
         self.scale = torch.where(spread > FLAT, 1 / spread.clamp(min=FLAT), 0.0)
+
+    @cached_property
+    def _of(self) -> LabelFeatures:
+        # Made when a mutant is asked about: fitting the weights needs the training rows' own columns alone.
+        graphs = self._similarity.graphs(np.unique(self._table.gene))
+        return _features(self._table, self._similarity.genes, graphs, _several(self._table))
 
     def __call__(self, table: MutantTable) -> Tensor:
         """Return the standardised columns of mutants: float64 [b, f]."""

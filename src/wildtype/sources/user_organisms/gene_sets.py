@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from wildtype.characters import name_fault
+from wildtype.characters import first_fault
 from wildtype.errors import SourceError, shown
 from wildtype.organism import FeatureBlock, GeneIndex, Relation
 from wildtype.organism.components import annotation_block
@@ -226,7 +226,7 @@ def _gmt(part: Gmt, path: Path, problems: Problems, known: Callable[[str], bool]
                 f"them: save it as GMT, or choose the format complexes or table",
             )
             continue
-        if fault := next(filter(None, map(name_fault, (cells[0], *cells[2:]))), ""):
+        if fault := first_fault((cells[0], *cells[2:])):
             problems.add(part.path, number, fault)
             continue
         rows.append(cells)

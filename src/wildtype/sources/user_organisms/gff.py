@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from urllib.parse import unquote
 
-from wildtype.characters import name_fault
+from wildtype.characters import first_fault
 from wildtype.errors import SourceError, shown
 from wildtype.sources.text import read_bytes
 from wildtype.sources.user_organisms.description import GeneFile
@@ -92,7 +92,7 @@ def read_gff(
             continue
         gene = _gene(file, name, given, cells)
         named = (gene.name, gene.standard, *gene.aliases, gene.chromosome)
-        if fault := next(filter(None, map(name_fault, named)), ""):
+        if fault := first_fault(named):
             problems.add(file.path, row, fault)
             continue
         by_id[given.get("ID", name)] = name

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from wildtype.characters import name_fault
+from wildtype.characters import first_fault
 from wildtype.errors import ConfigError, SourceError, reason_of, shown
 from wildtype.sources.user_tables.grid import Grid, Numbers
 from wildtype.sources.user_tables.vocabulary import Columns
@@ -117,7 +117,7 @@ def read_annotated(path: str | Path, columns: Columns, layer: str = "") -> Annot
         raise SourceError(
             f"{path} has no column of names in obs: one must hold the perturbation of every cell"
         )
-    if fault := next(filter(None, map(name_fault, header)), ""):
+    if fault := first_fault(header):
         raise SourceError(f"{path} has a column of obs whose name {fault}")
     texts = [_texts(obs[column]) for column in obs.columns]
     cells = [list(row) for row in zip(*texts, strict=True)]

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from wildtype.characters import name_fault
+from wildtype.characters import first_fault
 from wildtype.errors import SourceError, reason_of, shown
 from wildtype.sources import text
 from wildtype.sources.sheets import read_sheet, sheets_with_cells
@@ -259,7 +259,7 @@ def _header(path: Path, lines: Sequence[Line]) -> tuple[tuple[str, ...], int, li
         names = ["", *names]
         notes.append("the first column has no name")
     # Cells of sheets may span lines.
-    if fault := next(filter(None, (name_fault(_BREAK.sub(" ", name)) for name in names)), ""):
+    if fault := first_fault(_BREAK.sub(" ", name) for name in names):
         raise SourceError(f"{path}, line {lines[above - 1][0]}, has a column whose name {fault}")
     return tuple(names), above, notes
 
