@@ -203,6 +203,18 @@ def test_wrong_words_are_one_sentence(word: str, message: str) -> None:
     assert "\n" not in str(caught.value)
 
 
+@pytest.mark.parametrize("name", ["x" * 5_000, "../elsewhere"])
+def test_no_file_is_looked_for_by_a_name_that_is_no_dataset(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("WILDTYPE_CACHE", str(tmp_path))
+    for folder in ("datasets", "elsewhere"):
+        (tmp_path / folder).mkdir()
+    (tmp_path / "elsewhere" / "dataset.json").write_text("no record", encoding="utf-8")
+    config = compose([f"data.name={name}"])
+    assert (config.data.name, config.model.name) == (name, compose([]).model.name)
+
+
 def test_a_word_changes_no_settings_but_its_own() -> None:
     before = compose(["data=ecoli-core-growth"])
     changed = compose(["data=ecoli-core-growth", "baselines=[mean]", "model.prior.heads.physical.layer=1"])

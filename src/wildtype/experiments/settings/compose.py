@@ -28,7 +28,7 @@ from wildtype.experiments.settings.schema import TrainConfig
 from wildtype.experiments.settings.stored import RUN, model_settings, read_settings
 from wildtype.models.registry import MODELS, config_class, model_for_rows
 from wildtype.settings import build, check_settings, declared, refuse_interpolations, schema
-from wildtype.sources.catalogue import DATASETS, dataset_folder, is_built
+from wildtype.sources.catalogue import DATASETS, dataset_folder, further_datasets, is_built
 
 SETTINGS = Path(__file__).parents[1] / "presets"
 GROUPS = {"data": "dataset", "model": "model", "experiment": "experiment"}
@@ -90,7 +90,8 @@ def compose(overrides: Sequence[str] = (), log: Callable[[str], None] = lambda t
 def _of_rows(config: TrainConfig) -> tuple[str, str]:
     """Return the model for a dataset of the user's own by its number of rows, and why; empty: the default."""
     name = config.data.name
-    if name in known("data") or name in DATASETS or not is_built(name):
+    # A name is a path only where such a dataset is known: it may be of any length, or lead elsewhere.
+    if name in known("data") or name not in further_datasets():
         return config.model.name, ""
     if (mark := _run_of(config)) is not None:
         return read_settings(mark).model.name, f"that of the run in {config.run.folder!r}"
