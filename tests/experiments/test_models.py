@@ -153,3 +153,12 @@ def test_fewer_rows_are_the_same_whatever_the_seed(tmp_path: Path) -> None:
     assert known[0] == known[1]
     split = [r.comparisons["epsilon"].rows for r in runs]
     assert split == [10, 10]
+
+
+@pytest.mark.parametrize("setting", ["model.layers=1000000000000", "model.width=1000000000000"])
+def test_a_model_that_memory_does_not_hold_is_refused_before_anything_is_written(
+    setting: str, tmp_path: Path
+) -> None:
+    with pytest.raises(ConfigError, match="memory holds in training: make the widths"):
+        run("cell_transformer", tmp_path / "run", setting, "model.prior.weight=0")
+    assert not (tmp_path / "run" / "checkpoint").exists()

@@ -14,6 +14,7 @@ from wildtype.experiments.settings.schema import TrainConfig
 from wildtype.experiments.start import Log, Start, freeze
 from wildtype.models.interface import Model, OrganismTensors, Output, RunRows, check_needs, organism_tensors
 from wildtype.models.other_genes import OtherGenes, how_known, seen_of_all
+from wildtype.models.parameter_budget import within_memory
 from wildtype.models.registry import make_model, model_class
 from wildtype.mutants.loader import Batches, MutantLoader
 from wildtype.organism.features import FeatureScaling
@@ -56,18 +57,19 @@ def build(
     network = organism.metabolism
     # A stream for the weights alone: drawing more or fewer numbers before this line does not change them.
     torch.manual_seed(derive(seed, "initial weights"))
-    model = make_model(
-        settings,
-        genes=len(organism.genes),
-        features=features.shape[1],
-        phenotypes=Output.of([p.to_json() for p in data.dataset.phenotypes]),
-        conditions=len(data.dataset.conditions),
-        relations=relations(data),
-        channels=0 if similarity is None else len(similarity.channels),
-        traits=0 if similarity is None else len(similarity.trait_names),
-        reactions=0 if network is None else len(network.reactions),
-        metabolites=0 if network is None else len(network.metabolites),
-    )
+    with within_memory():
+        model = make_model(
+            settings,
+            genes=len(organism.genes),
+            features=features.shape[1],
+            phenotypes=Output.of([p.to_json() for p in data.dataset.phenotypes]),
+            conditions=len(data.dataset.conditions),
+            relations=relations(data),
+            channels=0 if similarity is None else len(similarity.channels),
+            traits=0 if similarity is None else len(similarity.trait_names),
+            reactions=0 if network is None else len(network.reactions),
+            metabolites=0 if network is None else len(network.metabolites),
+        )
     if start is not None:
         start.apply(model, scaling, log)
     if data.dataset.table.dose is None:
