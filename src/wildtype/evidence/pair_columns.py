@@ -170,6 +170,8 @@ class PairColumns:
         Of the same genes; labels do not enter, so that several matrices share it.
     others : sequence of ScreenColumns
         What other screens say.
+    pooled : ScreenColumns, optional
+        What this screen and the others say as one.
     run : callable
         Runs work(0) … work(count - 1), perhaps beside each other.
     seed : int
@@ -187,13 +189,14 @@ class PairColumns:
         similarity: GeneSimilarity,
         neighbours: Neighbours,
         others: Sequence[ScreenColumns] = (),
+        pooled: ScreenColumns | None = None,
         *,
         run: Run = one_after_the_other,
         seed: int = 0,
     ) -> None:
         # Residuals hold what is visible: values would be one more matrix of s² numbers for every fold.
         self.matrix = replace(matrix, values=np.zeros((0, 0), np.float32))
-        self.similarity, self._others, self._run = similarity, others, run
+        self.similarity, self._others, self._pooled, self._run = similarity, others, pooled, run
         known, values = matrix.known, matrix.values
         additive = Additive.of(matrix)
         residual = np.where(known, values - additive.matrix(), np.float32(0))
@@ -354,6 +357,9 @@ class PairColumns:
             columns += other(gene, kind)
         if self._map is not None:
             columns += self._map(gene, strain)
+        # The last: forests that were stored without these columns know the others by their place.
+        if self._pooled is not None:
+            columns += self._pooled(gene, kind)
         return columns
 
     def _predicted_by_kernel(self, gene: Ints, strain: Ints) -> list[tuple[str, Floats]]:

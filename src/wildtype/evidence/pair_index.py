@@ -24,6 +24,7 @@ from wildtype.evidence.other_screens import OtherScreen
 from wildtype.evidence.pair_columns import Neighbours, PairColumns
 from wildtype.evidence.pair_matrix import PairMatrix
 from wildtype.evidence.pieces import Run, one_after_the_other
+from wildtype.evidence.pooled_screens import pooled
 from wildtype.evidence.screen_columns import ScreenColumns
 from wildtype.evidence.similarity import GeneSimilarity
 from wildtype.mutants.batch import MutantBatch
@@ -33,6 +34,9 @@ from wildtype.seeds import generator
 
 BLOCK_GENES = 40
 """Mean number of genes of a block, about as many as a gene has neighbours."""
+
+POOLED = "pooled"
+"""Name of the columns of all screens as one."""
 
 Ints = NDArray[np.int64]
 Kinds = NDArray[np.uint8]
@@ -142,7 +146,11 @@ class PairIndex:
 
     def _columns_of(self, matrix: PairMatrix, others: Sequence[ScreenColumns] | None = None) -> PairColumns:
         others = self._others if others is None else others
-        found = PairColumns(matrix, self.similarity, self._neighbours, others, run=self._run)
+        every = None
+        if others:
+            screen = OtherScreen(POOLED, pooled(matrix, [other.matrix for other in others]))
+            every = ScreenColumns(screen, self.similarity, self._learned, measured=False)
+        found = PairColumns(matrix, self.similarity, self._neighbours, others, every, run=self._run)
         self.names = found.names
         return found
 

@@ -9,6 +9,8 @@ Legend: n genes · s strains of the other screen · m pairs · f columns.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -45,14 +47,25 @@ class ScreenColumns:
         Of the n genes.
     learned : LearnedKernel
         Of the same genes.
+    measured : bool
+        Whether the first column is there.
     seed : int
         Of the subspace iterations.
     """
 
     def __init__(
-        self, screen: OtherScreen, similarity: GeneSimilarity, learned: LearnedKernel, *, seed: int = 0
+        self,
+        screen: OtherScreen,
+        similarity: GeneSimilarity,
+        learned: LearnedKernel,
+        *,
+        measured: bool = True,
+        seed: int = 0,
     ) -> None:
-        self.name, self.matrix = f"{SCREEN}{screen.name}", screen.matrix
+        self.name, self._measured = f"{SCREEN}{screen.name}", measured
+        self.matrix = screen.matrix
+        if not measured:  # values are for that column alone, and a screen of a grid has s² of them
+            self.matrix = replace(screen.matrix, values=np.zeros((0, 0), np.float32))
         if not len(screen.matrix):  # all its genes are hidden: nothing is known of any pair
             return
         matrix, additive = screen.matrix, Additive.of(screen.matrix)
@@ -73,19 +86,21 @@ class ScreenColumns:
 
     def __call__(self, gene: Ints, kind: NDArray[np.uint8]) -> list[tuple[str, Floats]]:
         """Return names and values [m] of the columns of pairs of genes [m, 2], perturbed by ``kind``."""
-        names = [f"{self.name}{what}" for what in ("", " completed", " by kernel", ALIKE)]
+        ends = (*([""] if self._measured else []), " completed", " by kernel", ALIKE)
+        names = [f"{self.name}{what}" for what in ends]
         if not len(self.matrix):
             return [(name, np.full(len(gene), np.nan, np.float32)) for name in names]
         strain = self.matrix.find(gene, kind)
         both = np.asarray((strain >= 0).all(axis=1))
         left, right = np.maximum(strain, 0).T
         product = self._vectors[gene[:, 0]] * self._vectors[gene[:, 1]]
-        measured = both & self.matrix.known[left, right]
         alike = np.einsum("mr,mr->m", self._unit[left], self._unit[right])
         values = [
-            np.where(measured, self.matrix.values[left, right], np.nan),
             np.where(both, self._completed[left, right], np.nan),
             (product * self._values).sum(axis=1),  # as in `PairIndex`: the same whatever the batch
             np.where(both, alike, np.nan),
         ]
+        if self._measured:
+            known = both & self.matrix.known[left, right]
+            values.insert(0, np.where(known, self.matrix.values[left, right], np.nan))
         return [(name, value.astype(np.float32)) for name, value in zip(names, values, strict=True)]

@@ -1,0 +1,64 @@
+"""`pooled`: the visible cells of a screen and those of other screens as one matrix, in the unit of the first.
+
+Two screens of one organism share genes, and what one of them lacks the other may have measured: a gene that
+was never crossed here has a row of the pooled matrix where it was crossed elsewhere, and so an effect, a
+profile, and neighbours of similar profiles. Units differ (an S-score is no ε), but both rise together: of the
+cells that both measured, the expected value here is fitted as a function of the value there that never falls
+(isotonic regression, Barlow et al., Statistical Inference under Order Restrictions, 1972).
+
+Legend: s strains of the pooled matrix.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wildtype.evidence.pair_matrix import KINDS, PairMatrix
+
+FEWEST = 200
+"""Cells that both screens measured, from which on the link of their units is fitted."""
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float32]
+
+
+def pooled(own: PairMatrix, others: Sequence[PairMatrix]) -> PairMatrix:
+    """Return one matrix of all strains: cells of ``own`` as they are, others in its unit where it has none.
+
+    A cell that several others measured is the mean of what they say. A screen that shares fewer than 200
+    visible cells with ``own`` is left out, since nothing says what its values mean here.
+    """
+    linked = [(other, found) for other in others if (found := _in_unit_of(own, other)) is not None]
+    codes = np.unique(np.concatenate([_codes(matrix) for matrix in (own, *(other for other, _ in linked))]))
+    s = len(codes)
+    total, count = np.zeros((s, s), np.float32), np.zeros((s, s), np.float32)
+    for other, values in linked:
+        at = np.ix_(*[np.searchsorted(codes, _codes(other))] * 2)
+        total[at] += np.where(other.known, values, 0)
+        count[at] += other.known
+    at = np.ix_(*[np.searchsorted(codes, _codes(own))] * 2)
+    total[at] = np.where(own.known, own.values, total[at])
+    count[at] = np.where(own.known, 1, count[at])
+    values = np.asarray(total / np.maximum(count, 1), np.float32)
+    return PairMatrix(codes // KINDS, (codes % KINDS).astype(np.uint8), values, count > 0, own.of_grid)
+
+
+def _codes(matrix: PairMatrix) -> Ints:
+    return np.asarray(matrix.gene * KINDS + matrix.kind, np.int64)
+
+
+def _in_unit_of(own: PairMatrix, other: PairMatrix) -> Floats | None:
+    """Return what the cells [s, s] of another screen let expect in the unit of ``own``; None: not known."""
+    from sklearn.isotonic import IsotonicRegression
+
+    # Of a gene with other strains there, the strain of the same kind: another allele is another mutant.
+    _, here, there = np.intersect1d(_codes(own), _codes(other), assume_unique=True, return_indices=True)
+    both = np.triu(own.known[np.ix_(here, here)] & other.known[np.ix_(there, there)])
+    if both.sum() < FEWEST:
+        return None
+    link = IsotonicRegression(increasing=True, out_of_bounds="clip")
+    link.fit(other.values[np.ix_(there, there)][both], own.values[np.ix_(here, here)][both])
+    return np.asarray(link.predict(other.values.reshape(-1)), np.float32).reshape(other.values.shape)
