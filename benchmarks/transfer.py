@@ -1,0 +1,184 @@
+"""Genes that are new to one screen and were measured in another: what the other screen adds.
+
+Runs are pairs of equal seed and fold of a split that hides genes: one that looks at other screens
+(``data.screens`` with ``data.unseen_in_screens=true``), and one that does not. Test rows are grouped by what
+the other screens measured of them. A pair that one of them measured is *replication*; of one that none did,
+but whose new gene one of them has, it is *transfer*. Runs need not be trained again: predictions are stored.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import pandas as pd
+import typer
+from numpy.typing import NDArray
+
+from wildtype.errors import ConfigError
+from wildtype.evaluation.bootstrap import bootstrap, find_clusters, interval
+from wildtype.evaluation.metrics import (
+    Statistic,
+    Undefined,
+    among,
+    average_precision_statistic,
+    mean_of,
+    pearson_statistic,
+)
+from wildtype.evaluation.predicted_rows import gene_sets
+from wildtype.experiments.folder import EXTERNAL
+from wildtype.experiments.settings.stored import read_settings
+from wildtype.sources.catalogue import load_dataset
+
+Mask = NDArray[np.bool_]
+NEGATIVE = -0.08
+"""Below it, ε is a negative interaction."""
+LEAST = 200
+"""Fewest rows of a group that has a row of its own, over all seeds and folds."""
+METRICS = ("r", "average precision")
+SAME = ["genes", "kinds", "value"]
+"""Columns by which the rows of two runs are the same."""
+MODEL = "pair_screen"
+
+
+def bench_transfer(
+    runs: Annotated[list[Path], typer.Argument(help="Run directories: with and without data.screens.")],
+    *,
+    phenotype: Annotated[str, typer.Option(help="Which phenotype of the test rows.")] = "epsilon",
+    replicates: Annotated[int, typer.Option(help="Bootstrap replicates behind the intervals.", min=1)] = 300,
+) -> dict[str, Any]:
+    """Compare runs that look at other screens with runs that do not, by what those measured of the rows."""
+    with_screens, alone = _by_seed_and_fold(runs)
+    screens = Measured.of(with_screens)
+    rows = []
+    for source, frame in _joined(with_screens, alone, phenotype):
+        for group, mask in screens.groups(frame):
+            if mask.sum() >= LEAST:
+                rows.append(
+                    {"labels": source, "rows": group, "n": int(mask.sum())} | _scores(frame[mask], replicates)
+                )
+    return {"screens": list(screens.names), "seeds": sorted({seed for seed, _ in alone}), "rows": rows}
+
+
+@dataclass(frozen=True, eq=False)
+class Measured:
+    """What some screens measured: their names, pairs of genes and genes."""
+
+    names: tuple[str, ...]
+    pairs: frozenset[tuple[str, ...]]
+    genes: frozenset[str]
+
+    @classmethod
+    def of(cls, runs: Mapping[tuple[int, int | None], Path]) -> Measured:
+        """Return what the screens of some runs measured; raises ``ConfigError`` where they differ."""
+        names = {tuple(read_settings(run / "settings.json").data.screens) for run in runs.values()}
+        if len(names) != 1:
+            raise ConfigError("the runs look at different screens: give runs of the same data.screens")
+        (chosen,) = names
+        sets = {
+            tuple(sorted(text.split(","))) for name in chosen for text in load_dataset(name).to_pandas().genes
+        }
+        pairs = frozenset(pair for pair in sets if len(pair) == 2)
+        return cls(chosen, pairs, frozenset(gene for pair in pairs for gene in pair))
+
+    def groups(self, frame: pd.DataFrame) -> Iterator[tuple[str, Mask]]:
+        """Yield a name and the rows of every group, by number of genes that the run's screen lacks."""
+        genes = [tuple(sorted(text.split(","))) for text in frame.genes]
+        measured = np.array([pair in self.pairs for pair in genes])
+        both = np.array([all(gene in self.genes for gene in pair) for pair in genes])
+        some = np.array([any(gene in self.genes for gene in pair) for pair in genes])
+        for count, text in ((1, "one gene new"), (2, "both genes new")):
+            new = frame.unseen.to_numpy() == count
+            yield f"{text}, pair measured elsewhere (replication)", new & measured
+            yield f"{text}, pair not measured, both genes elsewhere (transfer)", new & ~measured & both
+            yield f"{text}, pair not measured, one gene elsewhere", new & ~measured & some & ~both
+            yield f"{text}, no gene elsewhere", new & ~some
+
+
+def _by_seed_and_fold(
+    runs: Sequence[Path],
+) -> tuple[dict[tuple[int, int | None], Path], dict[tuple[int, int | None], Path]]:
+    """Return the runs with other screens and those without, by seed and fold."""
+    with_screens: dict[tuple[int, int | None], Path] = {}
+    alone: dict[tuple[int, int | None], Path] = {}
+    for run in runs:
+        config = read_settings(run / "settings.json")
+        side, key = with_screens if config.data.screens else alone, (config.seed, config.split.fold)
+        if key in side:
+            raise ConfigError(f"{side[key]} and {run} are of one seed and fold: leave one of them out")
+        side[key] = run
+    if not alone or with_screens.keys() != alone.keys():
+        raise ConfigError(
+            f"seeds and folds of runs with data.screens are {sorted(with_screens)}, and of those without "
+            f"{sorted(alone)}: give both for each"
+        )
+    return with_screens, alone
+
+
+def _joined(
+    with_screens: Mapping[tuple[int, int | None], Path],
+    alone: Mapping[tuple[int, int | None], Path],
+    phenotype: str,
+) -> Iterator[tuple[str, pd.DataFrame]]:
+    """Yield the source of labels and the rows of all seeds and folds with both predictions."""
+    parts: dict[str, list[pd.DataFrame]] = {}
+    for key, run in with_screens.items():
+        ours, theirs = (_rows(folder, phenotype) for folder in (run, alone[key]))
+        for source in [name for name in ours if name in theirs]:
+            both = ours[source].merge(theirs[source], on=SAME, suffixes=("", "_alone"))
+            if not len(both) == len(ours[source]) == len(theirs[source]):
+                raise ConfigError(
+                    f"{run} and {alone[key]} were tested on different {source}: train both on one split"
+                )
+            parts.setdefault(source, []).append(both.assign(seed=key[0]))
+    for source, found in parts.items():
+        yield source, pd.concat(found, ignore_index=True)
+
+
+def _rows(run: Path, phenotype: str) -> dict[str, pd.DataFrame]:
+    """Return the rows of a phenotype that a run was tested on, by the source of their labels."""
+    frames = {"test rows": pd.read_parquet(run / "predictions.parquet")}
+    if (run / EXTERNAL).exists():
+        frames |= {str(name): part for name, part in pd.read_parquet(run / EXTERNAL).groupby("dataset")}
+    return {
+        name: frame[(frame["phenotype"] == phenotype) & np.isfinite(frame["value"])]
+        for name, frame in frames.items()
+    }
+
+
+def _scores(frame: pd.DataFrame, replicates: int) -> dict[str, Any]:
+    """Return both models' metrics and their differences: means over seeds, intervals over genes."""
+    columns = {"with screens": MODEL, "alone": f"{MODEL}_alone"}
+    clusters = find_clusters(gene_sets(frame["genes"])[0], "genes")
+    equal = np.ones((len(frame), 1))
+    out: dict[str, Any] = {}
+    for metric in METRICS:
+        try:
+            statistics = {
+                name: mean_of(
+                    [
+                        among((frame["seed"] == seed).to_numpy(), _statistic(metric, part, column))
+                        for seed, part in frame.groupby("seed")
+                    ]
+                )
+                for name, column in columns.items()
+            }
+        except Undefined:  # a group without negative interactions, say
+            continue
+        drawn = bootstrap(statistics, clusters, replicates=replicates)
+        value = {name: float(of(equal)[0]) for name, of in statistics.items()}
+        low, high = interval(drawn["with screens"] - drawn["alone"])
+        out |= {f"{name} {metric}": x for name, x in value.items()}
+        out |= {f"{metric} difference": value["with screens"] - value["alone"]}
+        out |= {f"{metric} low": low, f"{metric} high": high}
+    return out
+
+
+def _statistic(metric: str, part: pd.DataFrame, column: str) -> Statistic:
+    truth, predicted = part["value"].to_numpy(), part[column].to_numpy(np.float64)
+    if metric == "r":
+        return pearson_statistic(truth, predicted)
+    return average_precision_statistic(truth < NEGATIVE, -predicted)

@@ -1,0 +1,108 @@
+"""The bench of genes that are new to one screen, on predictions made here."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from benchmarks import transfer
+from benchmarks.transfer import bench_transfer
+from wildtype.errors import ConfigError
+
+GENES = [f"G{i:02d}" for i in range(30)]
+OTHER = [(a, b) for i, a in enumerate(GENES[:20]) for b in GENES[i + 1 : 20] if (i + int(b[1:])) % 2]
+"""Pairs that another screen measured: half of those of the first twenty genes."""
+
+
+@pytest.fixture(autouse=True)
+def stored(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let settings say what the names of run directories say, and datasets be the pairs above."""
+
+    def settings(path: Path) -> SimpleNamespace:
+        side, seed, fold = path.parent.name.split("-")
+        screens = ["other"] if side == "joint" else []
+        return SimpleNamespace(
+            seed=int(seed), split=SimpleNamespace(fold=int(fold)), data=SimpleNamespace(screens=screens)
+        )
+
+    frame = pd.DataFrame({"genes": [",".join(pair) for pair in OTHER]})
+    monkeypatch.setattr(transfer, "read_settings", settings)
+    monkeypatch.setattr(transfer, "load_dataset", lambda name: SimpleNamespace(to_pandas=lambda: frame))
+    monkeypatch.setattr(transfer, "LEAST", 20)
+
+
+def a_run(folder: Path, name: str, noise: float) -> Path:
+    """Write the predictions of a run, whose errors have a standard deviation ``noise``."""
+    _, seed, fold = name.split("-")
+    pairs = [(a, b) for i, a in enumerate(GENES) for b in GENES[i + 1 :]]
+    value = np.random.default_rng([int(seed), int(fold)]).normal(0, 0.1, len(pairs))
+    new = [sum(int(gene[1:]) % 5 == int(fold) for gene in pair) for pair in pairs]
+    (folder / name).mkdir()
+    pd.DataFrame(
+        {
+            "genes": [",".join(pair) for pair in pairs],
+            "kinds": "absent,absent",
+            "phenotype": "epsilon",
+            "value": value,
+            "unseen": new,
+            "pair_screen": value + np.random.default_rng(7).normal(0, noise, len(pairs)),
+        }
+    ).to_parquet(folder / name / "predictions.parquet")
+    return folder / name
+
+
+def test_rows_are_grouped_by_what_the_other_screen_measured(tmp_path: Path) -> None:
+    runs = [
+        a_run(tmp_path, f"{side}-{seed}-{fold}", noise)
+        for side, noise in (("joint", 0.05), ("alone", 0.2))
+        for seed in range(2)
+        for fold in range(2)
+    ]
+    rows = {row["rows"]: row for row in bench_transfer(runs, replicates=50)["rows"]}
+    measured = {tuple(sorted(pair)) for pair in OTHER}
+    expected = {"replication": 0, "transfer": 0, "one gene": 0, "none": 0}
+    for fold in range(2):
+        for i, a in enumerate(GENES):
+            for b in GENES[i + 1 :]:
+                if sum(int(gene[1:]) % 5 == fold for gene in (a, b)) != 1:
+                    continue
+                there = sum(gene in GENES[:20] for gene in (a, b))
+                kind = ("none", "one gene", "transfer")[there]
+                expected["replication" if (a, b) in measured else kind] += 2  # seeds
+    found = {text: row["n"] for text, row in rows.items() if text.startswith("one gene new")}
+    assert list(found.values()) == list(expected.values())
+    for row in rows.values():
+        assert row["with screens r"] > row["alone r"]
+        assert row["r difference"] == pytest.approx(row["with screens r"] - row["alone r"])
+        assert 0 < row["r low"] < row["r difference"] < row["r high"]
+        if "average precision low" in row:  # not where a seed has no negative interaction
+            assert row["with screens average precision"] > row["alone average precision"]
+
+
+def test_a_correlation_is_the_mean_over_seeds(tmp_path: Path) -> None:
+    runs = [a_run(tmp_path, f"{side}-{seed}-0", 0.1) for side in ("joint", "alone") for seed in range(2)]
+    rows = bench_transfer(runs, replicates=5)["rows"]
+    first = next(row for row in rows if "no gene elsewhere" in row["rows"])
+    by_hand = []
+    for seed in range(2):
+        frame = pd.read_parquet(tmp_path / f"joint-{seed}-0" / "predictions.parquet")
+        chosen = (frame.unseen == 1) & ~frame.genes.map(lambda t: any(g in GENES[:20] for g in t.split(",")))
+        by_hand.append(np.corrcoef(frame.value[chosen], frame.pair_screen[chosen])[0, 1])
+    assert first["with screens r"] == pytest.approx(np.mean(by_hand))
+    assert first["r difference"] == 0
+
+
+def test_runs_that_do_not_match_are_refused(tmp_path: Path) -> None:
+    one = a_run(tmp_path, "joint-0-0", 0.1)
+    with pytest.raises(ConfigError, match=r"\[\(0, 0\)\], and of those without \[\]: give both for each"):
+        bench_transfer([one])
+    with pytest.raises(ConfigError, match="are of one seed and fold"):
+        bench_transfer([one, one])
+    other = a_run(tmp_path, "alone-0-0", 0.1)
+    pd.read_parquet(other / "predictions.parquet")[1:].to_parquet(other / "predictions.parquet")
+    with pytest.raises(ConfigError, match="were tested on different test rows: train both on one split"):
+        bench_transfer([one, other])
