@@ -43,15 +43,12 @@ NAMES = (
 Bench = Callable[..., dict[str, Any]]
 Rows = list[dict[str, Any]]
 FEW_ROWS = ("table", "rows", "r", "best_baseline_r", "difference", "standard_error", "mostly")
-TRANSFER = ("labels", "rows", "n", "with screens r", "alone r", "r difference", "r low", "r high",
-            "with screens average precision", "alone average precision", "average precision difference",
-            "average precision low", "average precision high")  # fmt: skip
 PLANTED = ("planted", "ratio", "phase", "kind", "share", "unattributed", "found")
 ROWS: dict[str, Callable[[Rows], list[Table]]] = {
     "pipelines": pipeline_tables,
     "planted": lambda rows: [rows_table(rows, PLANTED)],
     "few-rows": lambda rows: [rows_table(rows, FEW_ROWS)],
-    "transfer": lambda rows: [rows_table(rows, TRANSFER)],
+    "transfer": lambda rows: [rows_table(import_module("benchmarks.transfer").shown(rows))],
 }
 """Tables of the benches that return rows."""
 

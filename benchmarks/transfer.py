@@ -3,7 +3,8 @@
 Runs are pairs of equal seed and fold of a split that hides genes: one that looks at other screens
 (``data.screens`` with ``data.unseen_in_screens=true``), and one that does not. Test rows are grouped by what
 the other screens measured of them. A pair that one of them measured is *replication*; of one that none did,
-but whose new gene one of them has, it is *transfer*. Runs need not be trained again: predictions are stored.
+but whose new genes they have, it is *transfer*. Genes are new that the split hides. Predictions are stored:
+no run is trained again.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ from wildtype.evaluation.metrics import (
 from wildtype.evaluation.predicted_rows import gene_sets
 from wildtype.experiments.folder import EXTERNAL
 from wildtype.experiments.settings.stored import read_settings
+from wildtype.files import read_json
 from wildtype.sources.catalogue import load_dataset
 
 Mask = NDArray[np.bool_]
@@ -42,6 +44,7 @@ METRICS = ("r", "average precision")
 SAME = ["genes", "kinds", "value"]
 """Columns by which the rows of two runs are the same."""
 MODEL = "pair_screen"
+SPLIT = "split.json"
 
 
 def bench_transfer(
@@ -85,17 +88,15 @@ class Measured:
         return cls(chosen, pairs, frozenset(gene for pair in pairs for gene in pair))
 
     def groups(self, frame: pd.DataFrame) -> Iterator[tuple[str, Mask]]:
-        """Yield a name and the rows of every group, by number of genes that the run's screen lacks."""
-        genes = [tuple(sorted(text.split(","))) for text in frame.genes]
-        measured = np.array([pair in self.pairs for pair in genes])
-        both = np.array([all(gene in self.genes for gene in pair) for pair in genes])
-        some = np.array([any(gene in self.genes for gene in pair) for pair in genes])
-        for count, text in ((1, "one gene new"), (2, "both genes new")):
-            new = frame.unseen.to_numpy() == count
-            yield f"{text}, pair measured elsewhere (replication)", new & measured
-            yield f"{text}, pair not measured, both genes elsewhere (transfer)", new & ~measured & both
-            yield f"{text}, pair not measured, one gene elsewhere", new & ~measured & some & ~both
-            yield f"{text}, no gene elsewhere", new & ~some
+        """Yield a name and the rows of every group, by how many new genes they have and who has them."""
+        genes = [tuple(sorted(text.split(","))) for text in frame["genes"]]
+        measured = np.array([pair in self.pairs for pair in genes], bool)
+        known = np.array([self.genes.issuperset(new) for new in frame["new"]], bool)
+        for count, text in ((1, "new gene"), (2, "two new genes")):
+            rows = frame["new"].map(len).to_numpy() == count
+            yield f"{text}, pair measured elsewhere (replication)", rows & measured
+            yield f"{text} elsewhere, pair not measured (transfer)", rows & known & ~measured
+            yield f"{text}, not elsewhere", rows & ~known & ~measured
 
 
 def _by_seed_and_fold(
@@ -127,13 +128,15 @@ def _joined(
     parts: dict[str, list[pd.DataFrame]] = {}
     for key, run in with_screens.items():
         ours, theirs = (_rows(folder, phenotype) for folder in (run, alone[key]))
+        held = {gene for part in read_json(run / SPLIT)["held_out_genes"].values() for gene in part}
         for source in [name for name in ours if name in theirs]:
             both = ours[source].merge(theirs[source], on=SAME, suffixes=("", "_alone"))
             if not len(both) == len(ours[source]) == len(theirs[source]):
                 raise ConfigError(
                     f"{run} and {alone[key]} were tested on different {source}: train both on one split"
                 )
-            parts.setdefault(source, []).append(both.assign(seed=key[0]))
+            new = both["genes"].map(lambda text, held=held: tuple(held.intersection(text.split(","))))
+            parts.setdefault(source, []).append(both.assign(seed=key[0], new=new))
     for source, found in parts.items():
         yield source, pd.concat(found, ignore_index=True)
 
@@ -144,7 +147,7 @@ def _rows(run: Path, phenotype: str) -> dict[str, pd.DataFrame]:
     if (run / EXTERNAL).exists():
         frames |= {str(name): part for name, part in pd.read_parquet(run / EXTERNAL).groupby("dataset")}
     return {
-        name: frame[(frame["phenotype"] == phenotype) & np.isfinite(frame["value"])]
+        name: frame[(frame["phenotype"] == phenotype) & (frame["unseen"] > 0) & np.isfinite(frame["value"])]
         for name, frame in frames.items()
     }
 
@@ -182,3 +185,21 @@ def _statistic(metric: str, part: pd.DataFrame, column: str) -> Statistic:
     if metric == "r":
         return pearson_statistic(truth, predicted)
     return average_precision_statistic(truth < NEGATIVE, -predicted)
+
+
+def shown(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Return the rows of the bench for a table: differences with their intervals in brackets."""
+
+    def difference(row: Mapping[str, Any], metric: str) -> str:
+        if f"{metric} difference" not in row:
+            return "–"
+        value, low, high = (row[f"{metric} {what}"] for what in ("difference", "low", "high"))
+        return f"{value:+.3f} [{low:+.3f}, {high:+.3f}]"
+
+    figures = [f"{name} {metric}" for metric in METRICS for name in ("with screens", "alone")]
+    return [
+        {name: row[name] for name in ("labels", "rows", "n")}
+        | {name: row.get(name, "–") for name in figures}
+        | {f"{metric} difference": difference(row, metric) for metric in METRICS}
+        for row in rows
+    ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -10,7 +11,7 @@ import pandas as pd
 import pytest
 
 from benchmarks import transfer
-from benchmarks.transfer import bench_transfer
+from benchmarks.transfer import bench_transfer, shown
 from wildtype.errors import ConfigError
 
 GENES = [f"G{i:02d}" for i in range(30)]
@@ -52,6 +53,8 @@ def a_run(folder: Path, name: str, noise: float) -> Path:
             "pair_screen": value + np.random.default_rng(7).normal(0, noise, len(pairs)),
         }
     ).to_parquet(folder / name / "predictions.parquet")
+    held = [gene for gene in GENES if int(gene[1:]) % 5 == int(fold)]
+    (folder / name / "split.json").write_text(json.dumps({"held_out_genes": {"test": held}}))
     return folder / name
 
 
@@ -64,21 +67,21 @@ def test_rows_are_grouped_by_what_the_other_screen_measured(tmp_path: Path) -> N
     ]
     rows = {row["rows"]: row for row in bench_transfer(runs, replicates=50)["rows"]}
     measured = {tuple(sorted(pair)) for pair in OTHER}
-    expected = {"replication": 0, "transfer": 0, "one gene": 0, "none": 0}
+    expected = {"measured": 0, "known": 0, "not elsewhere": 0}
     for fold in range(2):
         for i, a in enumerate(GENES):
             for b in GENES[i + 1 :]:
-                if sum(int(gene[1:]) % 5 == fold for gene in (a, b)) != 1:
-                    continue
-                there = sum(gene in GENES[:20] for gene in (a, b))
-                kind = ("none", "one gene", "transfer")[there]
-                expected["replication" if (a, b) in measured else kind] += 2  # seeds
-    found = {text: row["n"] for text, row in rows.items() if text.startswith("one gene new")}
+                new = [gene for gene in (a, b) if int(gene[1:]) % 5 == fold]
+                if len(new) == 1:
+                    kind = "known" if new[0] in GENES[:20] else "not elsewhere"
+                    expected["measured" if (a, b) in measured else kind] += 2  # seeds
+    found = {text: row["n"] for text, row in rows.items() if text.startswith("new gene")}
     assert list(found.values()) == list(expected.values())
     for row in rows.values():
         assert row["with screens r"] > row["alone r"]
         assert row["r difference"] == pytest.approx(row["with screens r"] - row["alone r"])
         assert 0 < row["r low"] < row["r difference"] < row["r high"]
+        assert len(str(shown([row])[0]["r difference"]).split()) == 3
         if "average precision low" in row:  # not where a seed has no negative interaction
             assert row["with screens average precision"] > row["alone average precision"]
 
@@ -86,11 +89,12 @@ def test_rows_are_grouped_by_what_the_other_screen_measured(tmp_path: Path) -> N
 def test_a_correlation_is_the_mean_over_seeds(tmp_path: Path) -> None:
     runs = [a_run(tmp_path, f"{side}-{seed}-0", 0.1) for side in ("joint", "alone") for seed in range(2)]
     rows = bench_transfer(runs, replicates=5)["rows"]
-    first = next(row for row in rows if "no gene elsewhere" in row["rows"])
+    first = next(row for row in rows if row["rows"] == "new gene, not elsewhere")
     by_hand = []
     for seed in range(2):
         frame = pd.read_parquet(tmp_path / f"joint-{seed}-0" / "predictions.parquet")
-        chosen = (frame.unseen == 1) & ~frame.genes.map(lambda t: any(g in GENES[:20] for g in t.split(",")))
+        new = frame.genes.map(lambda text: [gene for gene in text.split(",") if int(gene[1:]) % 5 == 0])
+        chosen = new.map(lambda genes: len(genes) == 1 and genes[0] not in GENES[:20])
         by_hand.append(np.corrcoef(frame.value[chosen], frame.pair_screen[chosen])[0, 1])
     assert first["with screens r"] == pytest.approx(np.mean(by_hand))
     assert first["r difference"] == 0

@@ -23,7 +23,7 @@ from wildtype.experiments.settings.compose import compose
 from wildtype.experiments.setup import build
 from wildtype.experiments.stored import Run
 from wildtype.models.gaussian_process.kernel import LEVEL, GeneSources, MutantKernel, Rows, between, describe
-from wildtype.models.gaussian_process.process import Measured, fit_kernel, given_rows
+from wildtype.models.gaussian_process.process import GeneKernels, Measured, fit_kernel, given_rows
 from wildtype.mutants import MutantTable
 from wildtype.mutants.batch import MutantBatch
 
@@ -186,6 +186,29 @@ def test_the_covariance_is_positive_semidefinite(sources: GeneSources) -> None:
     mutants = describe(rows, sources)
     values = np.linalg.eigvalsh(kernel(mutants, mutants, between(sources, rows, rows)).numpy())
     assert values.min() > -1e-8 * values.max()
+
+
+@pytest.mark.parametrize("orders", [(0, 1, 2, 3, 4), (2,)])
+def test_variances_are_the_diagonal_of_the_covariance(sources: GeneSources, orders: tuple[int, ...]) -> None:
+    rows = drawn(2, 60)
+    rows = rows.take(torch.nonzero(torch.isin(rows.order, torch.tensor(orders)))[:, 0])
+    kernel = fitted(sources, rows)
+    columns = torch.randn(len(rows), 3, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    mutants = describe(rows, sources, columns)
+    whole = kernel(mutants, mutants, between(sources, rows, rows))
+    np.testing.assert_allclose(
+        kernel.variances(mutants, sources).numpy(), whole.diagonal().numpy(), rtol=1e-10
+    )
+
+
+def test_kernels_of_genes_are_made_once_and_are_those_of_all_sources(sources: GeneSources) -> None:
+    rows = drawn(2, 20)
+    kernel = fitted(sources, rows)
+    expected = kernel.mixed(sources.between(np.arange(12), rows.gene.numpy()))
+    kept = GeneKernels(kernel, sources, rows.gene)
+    for asked in ([3, 5], [5, 4, 3, 0], list(range(12))):
+        for found, whole in zip(kept(np.array(asked)), expected, strict=True):
+            np.testing.assert_allclose(found.numpy(), whole[asked].numpy(), rtol=1e-12)
 
 
 def test_gradients_of_weights_and_amplitudes(sources: GeneSources) -> None:

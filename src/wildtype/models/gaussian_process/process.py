@@ -28,8 +28,8 @@ from wildtype.nn.forest import load_sizes
 
 RATE = 0.1
 """Of Adam."""
-FEW = 32
-"""Mutants whose covariance with one another is computed for its diagonal alone."""
+BLOCK = 512
+"""Genes whose kernels are made at a time."""
 
 
 class Measured(nn.Module):
@@ -114,6 +114,40 @@ class Measured(nn.Module):
         super()._load_from_state_dict(state, prefix, *rest)
 
 
+class GeneKernels:
+    """What `MutantKernel.mixed` gives of any genes with those of the training rows.
+
+    A gene's row is made when it is first asked about, and kept: mutants of a screen share their genes.
+
+    Parameters
+    ----------
+    kernel : MutantKernel
+    sources : GeneSources
+        Of the n genes.
+    gene : int64 [t]
+        Of the items of the training rows.
+    """
+
+    def __init__(self, kernel: MutantKernel, sources: GeneSources, gene: Tensor) -> None:
+        self._kernel, self._sources = kernel, sources
+        self._genes, self._column = np.unique(gene.numpy(), return_inverse=True)
+        n, u = sources.similarity.genes, len(self._genes)
+        self._made = np.zeros(n, bool)
+        # Memory is taken by the rows that are written.
+        self._kept = [torch.empty(n, u, dtype=torch.float64) for _ in range(kernel.sums(sources))]
+
+    def __call__(self, gene: NDArray[np.int64]) -> list[Tensor]:
+        """Return the sums of kernels [q, t] of genes [q]."""
+        new = np.unique(gene[~self._made[gene]])
+        for start in range(0, len(new), BLOCK):
+            some = new[start : start + BLOCK]
+            found = self._kernel.mixed(self._sources.between(some, self._genes))
+            for kept, sums in zip(self._kept, found, strict=True):
+                kept[some] = sums
+            self._made[some] = True
+        return [kept[gene][:, self._column] for kept in self._kept]
+
+
 @dataclass(frozen=True, eq=False)
 class Given:
     """Training rows of a phenotype, solved for.
@@ -126,6 +160,8 @@ class Given:
         Cholesky factor of K + σ²I.
     weight : float64 [m]
         (K + σ²I)⁻¹y.
+    kernels : GeneKernels
+        Of all genes with those of the rows.
     labels : LabelColumns or None
         Of mutants that are asked about.
     """
@@ -133,27 +169,17 @@ class Given:
     rows: Described
     lower: Tensor
     weight: Tensor
+    kernels: GeneKernels
     labels: LabelColumns | None = None
 
     def predict(self, kernel: MutantKernel, asked: Described, sources: GeneSources) -> tuple[Tensor, Tensor]:
         """Return means and standard deviations [b] of mutants; O(b m²)."""
         if self.labels is not None:
             asked = replace(asked, columns=self.labels(asked.rows.table()))
-        found = kernel(asked, self.rows, between(sources, asked.rows, self.rows.rows))
+        found = kernel.covariance(asked, self.rows, self.kernels(asked.rows.gene.numpy()))
         explained = torch.linalg.solve_triangular(self.lower, found.T, upper=False).square().sum(0)
         # Rounding makes the variance of a mutant that was measured many times negative.
-        return found @ self.weight, (_variances(kernel, asked, sources) - explained).clamp(min=0).sqrt()
-
-
-def _variances(kernel: MutantKernel, asked: Described, sources: GeneSources) -> Tensor:
-    """Return the variance of every mutant [b] before any measurement."""
-    found = []
-    # The diagonal of few mutants at a time: the covariance of all with all is mostly thrown away.
-    for start in range(0, len(asked.rows), FEW):
-        part = torch.arange(start, min(start + FEW, len(asked.rows)))
-        few = asked.take(part)
-        found.append(kernel(few, few, between(sources, few.rows, few.rows)).diagonal())
-    return torch.cat(found)
+        return found @ self.weight, (kernel.variances(asked, sources) - explained).clamp(min=0).sqrt()
 
 
 @torch.no_grad()
@@ -163,7 +189,8 @@ def given_rows(kernel: MutantKernel, measured: Measured, sources: GeneSources) -
         return None
     rows, labels = measured.described(sources)
     lower = torch.linalg.cholesky(kernel.of_labels(rows, between(sources, rows.rows, rows.rows)))
-    return Given(rows, lower, torch.cholesky_solve(measured.value[:, None], lower)[:, 0], labels)
+    weight = torch.cholesky_solve(measured.value[:, None], lower)[:, 0]
+    return Given(rows, lower, weight, GeneKernels(kernel, sources, rows.rows.gene), labels)
 
 
 def fit_kernel(sources: GeneSources, mutants: Described, value: Tensor, steps: int) -> MutantKernel:
