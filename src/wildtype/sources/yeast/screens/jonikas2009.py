@@ -27,8 +27,8 @@ from wildtype.sources.yeast.traits.matrix import NO_VALUE, without_gene
 
 PUBLISHER = publisher("jonikas2009")
 (MATRIX,) = PUBLISHER.files
-UNIT = "log2 of the reporter level, by its behaviour: the file states no unit"
-"""Levels of two mutations add up where the response is far from its limits, so they are logarithms."""
+UNIT = "logarithm of the reporter's level, taken to be log2: the file states no unit"
+"""Expected levels are sums of two where the response is far from its limits, so levels are logarithms."""
 UPR = PhenotypeDefinition(
     name="UPR reporter",
     unit=UNIT,
