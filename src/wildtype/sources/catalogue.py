@@ -33,6 +33,9 @@ DATASETS = {
     "yeast-dcell-chromatin": "yeast",
     "yeast-emap-collins2007": "yeast",
     "yeast-emap-schuldiner2005": "yeast",
+    "yeast-gis-diazmejia2018": "yeast",
+    "yeast-digenic-tausga": "yeast",
+    "yeast-upr-jonikas2009": "yeast",
     "yeast-fitness-costanzo2016": "yeast",
     "yeast-trigenic-kuzmin2018": "yeast",
     "yeast-trigenic-kuzmin": "yeast",
@@ -47,7 +50,8 @@ DATASETS = {
 # Provenance group -> its studies: one laboratory, and partly one set of plates. What they measured of one
 # mutant is one measurement, whatever their numbers; the first that has it stands for it. Costanzo 2010 and
 # 2016 agree by r .86 to .90 on listed pairs. The E-MAPs of Collins and of Schuldiner are no group: they are
-# screens of their own, which agree with each other by r .71 and with Costanzo by .61 and .62.
+# screens of their own, which agree with each other by r .71 and with Costanzo by .61 and .62. Nor are
+# Diaz-Mejia (r .80 with Costanzo 2016) and Jonikas, who measured no growth.
 PROVENANCE = {
     "costanzo": ("costanzo2016", "costanzo2016-dcell", "costanzo2010", "costanzo2010-stringent"),
     "kuzmin2018": ("kuzmin2018", "kuzmin2018-calls"),

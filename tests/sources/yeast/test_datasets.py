@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from tests.command import wildtype
+from tests.sources.yeast.screens import test_diazmejia2018, test_jonikas2009, test_tau_sga
 from tests.sources.yeast.stored import build, rows, stored
 from wildtype.datasets import Dataset
 from wildtype.datasets.measurements import Measurements
@@ -28,10 +29,13 @@ from wildtype.sources.yeast.datasets import (
     DIGENIC_2016,
     FITNESS_2016,
     FULL_2016,
+    GIS_2018,
     MORPHOLOGY_2020,
     REPAIR_2016,
     SCHULDINER_2005,
     STRINGENT_2010,
+    TAU_SGA,
+    UPR_2009,
     as_calls,
     by_environment,
     once_per_strain,
@@ -284,6 +288,47 @@ def test_the_order_of_input_rows_does_not_change_the_hash(
     np.testing.assert_array_equal(again.single_fitness, expected.single_fitness)
 
 
+def test_pairs_in_nine_conditions_are_nine_phenotypes_the_reference_first(small, organism: Organism) -> None:
+    small.write(test_diazmejia2018.FILE, test_diazmejia2018.table())
+    dataset = build(GIS_2018, small.path, organism)
+    assert dataset.targets[:3] == ("epsilon:reference", "epsilon:DMSO", "epsilon:MMS")
+    assert len(dataset.targets) == len(dataset.phenotypes) == 9
+    assert dataset.first_target()[1].name == "epsilon:reference"
+    frame = dataset.to_pandas()
+    assert len(frame) == len(dataset) == 3 * 9
+    found = frame[frame.phenotype == "epsilon:reference"].set_index("genes").value
+    assert found.to_dict() == pytest.approx(
+        {"YAL001C,YAL002W": 0, "YAL002W,YDL227C": 1, "YAR042W,YDL227C": 6}
+    )
+    assert len(dataset) + sum(dataset.excluded.values()) == 7 * 18
+    assert dataset.excluded["measurement that the dataset is not about"] == 3 * 9
+
+
+def test_control_crosses_are_pairs_and_triple_mutants_are_counted(small, organism: Organism) -> None:
+    for name, text in test_tau_sga.SMALL.items():
+        small.write(name, text)
+    dataset = build(TAU_SGA, small.path, organism)
+    frame = dataset.to_pandas().set_index("genes")
+    assert frame.value.to_dict() == pytest.approx({"YAL001C,YFL039C": 0.02, "YAL001C,YAL005C": -0.05})
+    assert frame.kinds.to_dict() == {
+        "YAL001C,YFL039C": "reduced,reduced",
+        "YAL001C,YAL005C": "reduced,absent",
+    }
+    assert sorted(dataset.table.sd) == pytest.approx([0.03, 0.04])
+    assert any(note.endswith("are triple mutants and no rows here: 1") for note in dataset.notes)
+    assert dataset.single_fitness_source == "tau-sga:fitness"
+
+
+def test_the_reporter_beyond_expectation_comes_first(small, organism: Organism) -> None:
+    test_jonikas2009.write(small.path, test_jonikas2009.variables())
+    dataset = build(UPR_2009, small.path, organism)
+    assert dataset.targets == ("UPR interaction", "UPR reporter")
+    assert len(dataset) + sum(dataset.excluded.values()) == 2 * 45
+    frame = dataset.to_pandas()
+    assert set(frame[frame.phenotype == "UPR interaction"].genes.str.count(",")) == {1}
+    assert set(frame[frame.phenotype == "UPR reporter"].genes.str.count(",")) == {0, 1}
+
+
 def test_what_can_be_built_is_built_and_loaded_without_a_network(
     small, monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
@@ -300,6 +345,9 @@ def test_what_can_be_built_is_built_and_loaded_without_a_network(
         CHROMATIN_2016,
         COLLINS_2007,
         SCHULDINER_2005,
+        GIS_2018,
+        TAU_SGA,
+        UPR_2009,
         "yeast-trigenic-kuzmin2018",
         "yeast-trigenic-kuzmin",
         "yeast-calls-kuzmin2018",

@@ -25,9 +25,12 @@ from wildtype.sources.yeast.datasets import (
     DIGENIC_2010,
     DIGENIC_2016,
     FITNESS_2016,
+    GIS_2018,
     REPAIR_2016,
     SCHULDINER_2005,
     STRINGENT_2010,
+    TAU_SGA,
+    UPR_2009,
     XGA,
     as_calls,
     by_environment,
@@ -134,6 +137,66 @@ def test_real_emaps(
     assert [(p.strong, p.strong_positive) for p in dataset.phenotypes] == [(2.5, 2.0)]
     assert np.unique(dataset.table.row[dataset.table.kind == Kind.REDUCED]).size == reduced
     assert (dataset.table.value < -2.5).mean() == pytest.approx(negative, abs=0.005)
+
+
+@pytest.mark.real
+@pytest.mark.slow
+def test_real_pairs_of_repair_genes_in_nine_conditions(real_store: Store, real_organism: Organism) -> None:
+    dataset = build_dataset(GIS_2018, real_store, real_organism)
+    assert (len(dataset), len(dataset.measured_genes())) == (630 * 9, 38)
+    assert len(dataset) + sum(dataset.excluded.values()) == 757 * 18
+    assert dataset.excluded["cross set aside for a blind test"] == 56 * 9
+    t, first = dataset.table, dataset.first_target()[0]
+    dmso = dataset.phenotype_index("epsilon:DMSO")
+    pairs = [
+        dict(
+            zip(
+                map(tuple, t.gene.reshape(-1, 2)[t.phenotype == p].tolist()),
+                t.value[t.phenotype == p],
+                strict=True,
+            )
+        )
+        for p in (first, dmso)
+    ]
+    untreated = np.array([[pair[key] for pair in pairs] for key in pairs[0]])
+    assert np.corrcoef(untreated.T)[0, 1] == pytest.approx(0.98, abs=0.005)
+    find = real_organism.genes.find
+    assert pairs[0][tuple(sorted((find("SGS1"), find("MUS81"))))] < -0.4
+
+
+@pytest.mark.real
+@pytest.mark.slow
+def test_real_control_crosses(real_store: Store, real_organism: Organism) -> None:
+    dataset = build_dataset(TAU_SGA, real_store, real_organism)
+    t = dataset.table
+    assert len(dataset) == 2968
+    assert (t.order == 2).all()
+    assert {why: n for why, n in dataset.excluded.items() if "set aside" in why} == {
+        "gene set aside for a blind test": 6,
+        "cross set aside for a blind test": 2,
+    }
+    assert dataset.excluded["measurement that the dataset is not about"] == 1789
+    assert any(note.endswith("are triple mutants and no rows here: 1,789") for note in dataset.notes)
+    queries = [real_organism.genes.find(name) for name in ("YAL015C", "YAL028W", "YAL056W")]
+    assert np.isin(t.gene.reshape(-1, 2), queries).any(1).all()
+    assert t.p is not None
+    assert np.isfinite(t.sd).all()
+    assert (t.p < 0.05)[np.abs(t.value) > 0.08].sum() == 24
+    assert dataset.single_fitness is not None
+    assert np.isfinite(dataset.single_fitness[queries]).all()
+
+
+@pytest.mark.real
+@pytest.mark.slow
+def test_real_reporter_of_double_mutants(real_store: Store, real_organism: Organism) -> None:
+    dataset = build_dataset(UPR_2009, real_store, real_organism)
+    counts = np.bincount(dataset.table.phenotype).tolist()
+    assert dict(zip((p.name for p in dataset.phenotypes), counts, strict=True)) == {
+        "UPR reporter": 33_806,
+        "UPR interaction": 33_654,
+    }
+    assert len(dataset) + sum(dataset.excluded.values()) == 444 * 445
+    assert dataset.targets[0] == "UPR interaction"
 
 
 @pytest.mark.real

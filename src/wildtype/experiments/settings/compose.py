@@ -34,7 +34,14 @@ SETTINGS = Path(__file__).parents[1] / "presets"
 GROUPS = {"data": "dataset", "model": "model", "experiment": "experiment"}
 FULLER = {"yeast-digenic-best": "yeast-digenic-costanzo2016-full"}
 """The dataset that an experiment takes, where it is built, before that of its preset."""
-FURTHER = {"yeast-digenic-best": ("yeast-emap-collins2007", "yeast-emap-schuldiner2005")}
+FURTHER = {
+    "yeast-digenic-best": (
+        "yeast-emap-collins2007",
+        "yeast-emap-schuldiner2005",
+        "yeast-gis-diazmejia2018",
+        "yeast-digenic-tausga",
+    )
+}
 """Other screens (``data.screens``) that an experiment looks at, those of them that are built."""
 LONGEST = 500
 """Characters of another library's message about an override."""

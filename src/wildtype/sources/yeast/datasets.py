@@ -1,10 +1,11 @@
 """The yeast datasets by name, each a recipe over stored measurements.
 
-Digenic interactions of 2010 (the whole screen, or its stringent list) and 2016, E-MAPs, single-mutant fitness
-of 2016, tau of triple mutants with their doubles and singles; and deletions of many genes in many drugs,
-calls, and traits of single deletions. A screen in several environments or of several traits becomes one
-phenotype each, so that every model and baseline predicts them side by side; of strains of one genotype the
-mean is the label.
+Digenic interactions of 2010 (the whole screen, or its stringent list) and 2016, E-MAPs, pairs of DNA-repair
+genes in nine conditions, control crosses of a trigenic screen, a reporter of the unfolded-protein response in
+double mutants, single-mutant fitness of 2016, tau of triple mutants with their doubles and singles; and
+deletions of many genes in many drugs, calls, and traits of single deletions. A screen in several environments
+or of several traits becomes one phenotype each, so that every model and baseline predicts them side by side;
+of strains of one genotype the mean is the label.
 
 Notes and noise guides are part of a stored dataset: a changed sentence makes a new one.
 """
@@ -32,8 +33,18 @@ from wildtype.organism import GeneIndex, Organism
 from wildtype.sources.publisher import Publisher
 from wildtype.sources.yeast import facts
 from wildtype.sources.yeast.readers import ingest
-from wildtype.sources.yeast.recipe import Fact, GridSource, Recipe, Singles
-from wildtype.sources.yeast.screens import celaj2020, costanzo2010, costanzo2016, emap, kuzmin2018, kuzmin2020
+from wildtype.sources.yeast.recipe import UNCHOSEN, Fact, GridSource, Recipe, Singles
+from wildtype.sources.yeast.screens import (
+    celaj2020,
+    costanzo2010,
+    costanzo2016,
+    diazmejia2018,
+    emap,
+    jonikas2009,
+    kuzmin2018,
+    kuzmin2020,
+    tau_sga,
+)
 from wildtype.sources.yeast.screens.parts import EPSILON, FITNESS
 from wildtype.sources.yeast.screens.screen_grid import (
     LARGEST_P,
@@ -45,7 +56,7 @@ from wildtype.sources.yeast.screens.screen_grid import (
 )
 from wildtype.sources.yeast.screens.sga_strains import HO
 from wildtype.sources.yeast.screens.single_fitness import SINGLE_FITNESS
-from wildtype.sources.yeast.screens.trigenic_table import TAU
+from wildtype.sources.yeast.screens.trigenic_table import ENVIRONMENT, TAU, TRIGENIC_EPSILON
 from wildtype.sources.yeast.traits.phenome import (
     COSTANZO2021,
     JORGENSEN,
@@ -62,6 +73,9 @@ FULL_2016 = "yeast-digenic-costanzo2016-full"
 REPAIR_2016, CHROMATIN_2016 = "yeast-dcell-repair", "yeast-dcell-chromatin"
 COLLINS_2007 = "yeast-emap-collins2007"
 SCHULDINER_2005 = "yeast-emap-schuldiner2005"
+GIS_2018 = "yeast-gis-diazmejia2018"
+TAU_SGA = "yeast-digenic-tausga"
+UPR_2009 = "yeast-upr-jonikas2009"
 FITNESS_2016 = "yeast-fitness-costanzo2016"
 TRIGENIC_2018 = "yeast-trigenic-kuzmin2018"
 TRIGENIC = "yeast-trigenic-kuzmin"
@@ -167,9 +181,52 @@ _EMAP_2005 = (
     "pairs, with S-scores of Collins 2007 r = 0.71 on 365 pairs (published files; alleles and conditions "
     "differ: a guide, no bound)"
 )
+_GIS_NOISE = (
+    "the two conditions without a drug agree by r = 0.98 on all pairs, and by 0.55 on the 369 with a neutral "
+    "gene, whose epsilon is near 0; the standard error of the reference is 0.029 in the median. Other "
+    "studies of one pair agree with it by r = 0.80 (unselected epsilon of Costanzo 2016, 137 pairs) and 0.78 "
+    "(S-scores of Collins 2007, 223 pairs): a guide, no bound"
+)
+_TAU_SGA_NOISE = (
+    "no replicate measurements; the standard deviation of a row is the publisher's, over its colonies. 24 of "
+    "2,968 scores are beyond 0.08 with p < 0.05, and the others are mostly noise: with epsilon of Costanzo "
+    "2010 r = 0.69 on 38 listed pairs, with unselected scores of Costanzo 2016 and Collins 2007 r = -0.04 on "
+    "50 pairs and -0.08 on 130 (a guide, no bound)"
+)
+_UPR_NOISE = (
+    "levels have no standard deviation; how many measurements are behind each (1 to 28) is in the store. "
+    "Scores of growth are another phenotype: S-scores of Schuldiner 2005 agree with UPR interaction by "
+    "r = 0.34 on 4,417 pairs"
+)
 _NO_ALLELES = (
     "the table gives no alleles: a gene on the list of essential genes is taken to be a DAmP allele "
     "(kind reduced), the others are deletions"
+)
+_NINE_CONDITIONS = (
+    "epsilon (the publisher's GIS) in nine conditions, one phenotype each; reference is the condition "
+    "without any compound (NoDrug), and DMSO the other one without a drug; compounds by the table's "
+    "abbreviations, doses not stated"
+)
+_NEUTRAL_PAIRS = (
+    "neutral genes of the study, HO among them, are deletions like the others: a pair with one is a row, "
+    "and its epsilon is near 0"
+)
+_GIS_ERRORS = "the publisher's standard errors are in the store; rows have no standard deviation"
+_CONTROL_CROSSES = (
+    "crosses of three control queries (a gene and ho) with the arrays of the trigenic screens: ho is no "
+    "perturbed gene, so a row is a pair of one of three genes with an array's"
+)
+_NO_QUERY_FITNESS = (
+    "the expected fitness of these crosses is the array's alone: the query's own effect is in no epsilon"
+)
+_REPORTER = "a fluorescent reporter, no growth: no number here is a fitness or an epsilon of fitness"
+_HILL = (
+    "UPR interaction is the level of the double mutant less the one that the publisher's Hill model expects; "
+    "UPR reporter is the level itself, of single mutants (crosses with the wild-type control) too"
+)
+_UPR_ALLELES = (
+    "the file does not say how essential genes were changed: one on the list of essential genes is reduced, "
+    "as are named alleles; the others are deletions"
 )
 _NO_REPLICATES = "no replicate measurements: no noise guide"
 
@@ -315,6 +372,12 @@ def _emap(publisher: Publisher, name: str, noise: str, *notes: str) -> Recipe:
     )
 
 
+def _triple_mutants(dataset: Dataset) -> str:
+    """Return how many crosses of the tables are of a double-mutant query."""
+    count = sum(stage.dropped.get(UNCHOSEN, 0) for stage in dataset.stages)
+    return f"crosses whose query lacks two genes are triple mutants and no rows here: {count:,}"
+
+
 _ALL = (
     Recipe(
         name=DIGENIC_2010,
@@ -383,6 +446,59 @@ _ALL = (
     _dcell(CHROMATIN_2016, (costanzo2016.CHROMATIN,), "pairs of genes of GO:0000790 (nuclear chromatin)"),
     _emap(emap.COLLINS, COLLINS_2007, _EMAP_2007),
     _emap(emap.SCHULDINER, SCHULDINER_2005, _EMAP_2005, _NO_ALLELES),
+    Recipe(
+        name=GIS_2018,
+        studies=(diazmejia2018.PUBLISHER.name,),
+        query=Query().study(diazmejia2018.PUBLISHER.name).phenotype(diazmejia2018.EPSILON.name),
+        # What others look at, and are tested on, is the first: the condition without any compound.
+        targets=tuple(
+            f"{diazmejia2018.EPSILON.name}:{'reference' if condition == 'NoDrug' else condition}"
+            for condition in diazmejia2018.CONDITIONS
+        ),
+        step=by_environment,
+        singles=_SINGLES_2016,
+        reserved=_RESERVED,
+        notes=(_NINE_CONDITIONS, _NEUTRAL_PAIRS, _GIS_ERRORS, facts.allele_kinds, facts.row_counts),
+        noise=_GIS_NOISE,
+    ),
+    Recipe(
+        name=TAU_SGA,
+        studies=(tau_sga.PUBLISHER.name,),
+        query=Query().study(tau_sga.PUBLISHER.name).phenotype(EPSILON.name),
+        uses=(EPSILON.name, TRIGENIC_EPSILON.name),  # the triple mutants, to count them
+        targets=(EPSILON.name,),
+        policies=Policies(neutral=(HO,)),
+        phenotype={"strong": costanzo2016.STRONG},  # the cut-off of the same laboratories
+        singles=Singles(
+            (tau_sga.PUBLISHER.name,),
+            Query()
+            .study(tau_sga.PUBLISHER.name)
+            .phenotype(FITNESS.name)
+            .order(1, 2)
+            .environment(medium=ENVIRONMENT.medium),
+            _OWN_SINGLES,
+        ),
+        reserved=_RESERVED,
+        notes=(
+            _CONTROL_CROSSES,
+            _triple_mutants,
+            _NO_QUERY_FITNESS,
+            facts.linked_rows,
+            facts.allele_kinds,
+            facts.row_counts,
+        ),
+        noise=_TAU_SGA_NOISE,
+    ),
+    Recipe(
+        name=UPR_2009,
+        studies=(jonikas2009.PUBLISHER.name,),
+        query=Query().study(jonikas2009.PUBLISHER.name),
+        uses=(jonikas2009.UPR.name, jonikas2009.UPR_INTERACTION.name),
+        targets=(jonikas2009.UPR_INTERACTION.name, jonikas2009.UPR.name),
+        reserved=_RESERVED,
+        notes=(_REPORTER, _HILL, _UPR_ALLELES, facts.allele_kinds, facts.row_counts),
+        noise=_UPR_NOISE,
+    ),
     Recipe(
         name=FITNESS_2016,
         studies=(SCREEN_2016,),

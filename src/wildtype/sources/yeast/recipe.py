@@ -120,7 +120,7 @@ class Recipe:
     singles : Singles, optional
         Fitness of single mutants.
     reserved : Query, optional
-        Crosses and genes that are set aside, of a dataset of pairs without a grid: their rows are left out.
+        Crosses and genes that are set aside, of a dataset without a grid: their rows are left out.
         Where the store has none, nothing is set aside.
     grid : GridSource, optional
         Which crosses the screen measured, whether the query selects them or not.
@@ -243,7 +243,9 @@ class Recipe:
             chosen, report = within(chosen, screened, organism.genes)
             before.append(report)
         if self.reserved is not None and _has(store, self.reserved):
-            chosen, report = unreserved(chosen, store.select(self.reserved), organism.genes)
+            chosen, report = unreserved(
+                chosen, store.select(self.reserved), organism.genes, self.policies.neutral
+            )
             before.append(report)
 
         def made(policies: Policies) -> Dataset:

@@ -57,10 +57,15 @@ def essential(small, genes: GeneIndex) -> GeneIndex:
 def test_every_unordered_pair_is_read_once(small, essential: GeneIndex) -> None:
     readings: list[ReadReport] = []
     found = read(small.path, essential, collect=readings.append)
-    rows = {
-        frozenset((p.gene, p.kind, p.allele) for p in r.genotype.perturbations): r for r in found.records()
-    }
-    assert len(rows) == len(found)
+    rows, further = (
+        {
+            frozenset((p.gene, p.kind, p.allele) for p in r.genotype.perturbations): r
+            for r in found.records()
+            if r.phenotype.name == name
+        }
+        for name in ("UPR reporter", "UPR interaction")
+    )
+    assert len(rows) + len(further) == len(found)
     deletion, other = PerturbationKind.DELETION, PerturbationKind.OTHER_ALLELE
     pair = rows[frozenset({("YAL001C", other, ""), ("YAL002W", deletion, "")})]
     assert (pair.value, pair.n) == (0.1, 3)
@@ -70,10 +75,17 @@ def test_every_unordered_pair_is_read_once(small, essential: GeneIndex) -> None:
         0.6
     )
     assert frozenset({("YAR042W", deletion, ""), ("YFL039C", other, "")}) in rows
-    reading = readings[-1]
+    assert further[frozenset({("YAL001C", other, ""), ("YAL002W", deletion, "")})].value == pytest.approx(
+        0.1 - 1
+    )
+    assert further.keys() == {mutant for mutant in rows if len(mutant) == 2}
+    reading, beyond = readings[-2:]
+    assert (reading.use, beyond.use) == ("UPR reporter", "UPR interaction")
     assert (reading.rows, reading.kept) == (45, 21)
     assert reading.dropped == {"unknown gene": 9, "ambiguous gene name": 8, "both strains of one gene": 7}
     assert reading.renamed == 6
+    assert (beyond.rows, beyond.kept) == (45, 15)
+    assert beyond.dropped == dict(reading.dropped) | {"cross with the wild-type control: one gene": 6}
 
 
 def test_values_that_are_not_there_are_counted(small, essential: GeneIndex) -> None:
@@ -82,14 +94,24 @@ def test_values_that_are_not_there_are_counted(small, essential: GeneIndex) -> N
     write(small.path, content)
     readings: list[ReadReport] = []
     read(small.path, essential, collect=readings.append)
-    assert readings[-1].dropped["no value"] == 1
+    assert [reading.dropped["no value"] for reading in readings[-2:]] == [1, 1]
+
+
+def test_a_level_without_an_expected_one_has_no_interaction(small, essential: GeneIndex) -> None:
+    content = variables()
+    content["DM_Hill_merged"][0, 1] = content["DM_Hill_merged"][1, 0] = np.nan
+    write(small.path, content)
+    readings: list[ReadReport] = []
+    read(small.path, essential, collect=readings.append)
+    assert [reading.kept for reading in readings[-2:]] == [21, 14]
+    assert readings[-1].dropped["no level that the Hill model expects"] == 1
 
 
 def test_the_order_of_strains_does_not_matter(small, essential: GeneIndex) -> None:
     first = read(small.path, essential)
     order = np.random.default_rng(0).permutation(len(NAMES))
     content = variables()
-    for name in ("DM_array_merged", "num_measurements"):
+    for name in ("DM_array_merged", "DM_Hill_merged", "num_measurements"):
         content[name] = content[name][np.ix_(order, order)]
     for name in ("qnames_out", "anames_out"):
         content[name] = content[name][:, order]
@@ -115,11 +137,14 @@ def changed(name: str, change: Any) -> dict[str, Any]:
             changed("DM_array_merged", lambda m: m[:5, :5]),
             r"shape \(5, 5\), expected numbers of shape \(9, 9\)",
         ),
+        (changed("DM_Hill_merged", lambda m: np.triu(m)), "DM_Hill_merged is not symmetric"),
+        ({k: v for k, v in variables().items() if k != "DM_Hill_merged"}, "no variable 'DM_Hill_merged'"),
         (changed("num_measurements", lambda m: m - 0.5), "other than whole numbers"),
         (changed("qnames_out", lambda c: c[:, ::-1]), "names other strains in qnames_out"),
         (changed("qnames_out", lambda c: np.zeros((9, 1))), "qnames_out holds numbers"),
         (variables(["TFC3", "TFC3"]), "names one twice"),
-        (variables(["HTTR", "KWS"]), "no pair of two known genes"),
+        (variables(["HTTR", "KWS"]), "no UPR reporter of two known genes"),
+        (variables(["VPS8", "WT_DHIS3::KAN"]), "no UPR interaction of two known genes"),
     ],
 )
 def test_another_content_is_refused(
@@ -171,16 +196,25 @@ def test_a_damaged_file_is_read_or_refused_and_never_anything_else(shared_small)
 @pytest.mark.real
 def test_real_file(mirror: Path, real_genes: GeneIndex) -> None:
     assert sha256_of_file(mirror / MATRIX.name) == MATRIX.sha256
-    names, value, counts = read_matrix(mirror / MATRIX.name)
+    names, value, expected, counts = read_matrix(mirror / MATRIX.name)
     assert len(names) == PUBLISHER.published["strains"] == 444
     assert np.isnan(np.diag(value)).all()
-    assert (np.isfinite(value).sum(), counts.max()) == (84_480, 28)
+    assert (np.isfinite(value).sum(), np.isfinite(expected).sum(), counts.max()) == (84_480, 142_884, 28)
     readings: list[ReadReport] = []
     found = read(mirror, real_genes, collect=readings.append)
-    reading = readings[-1]
-    assert (reading.rows, reading.kept) == (444 * 445 // 2, 39_431)
-    assert np.bincount(found.order).tolist() == [0, 146, 39_285]
+    assert [(r.rows, r.kept) for r in readings[-2:]] == [(444 * 445 // 2, n) for n in (39_431, 39_271)]
+    assert readings[-1].dropped["no level that the Hill model expects"] == 14
     assert (found.n > 0).all()
+    is_level = found.phenotype == [p.name for p in found.phenotypes].index("UPR reporter")
+    beyond, found = found.take(~is_level), found.take(is_level)
+    assert np.bincount(found.order).tolist() == [0, 146, 39_285]
+    assert (beyond.order == 2).all()
+    # Most pairs are as expected; of two mutations of one complex, the second adds little.
+    assert abs(np.median(beyond.value)) < 0.05
+    complex_ = {real_genes.find(name) for name in ("HRD1", "HRD3", "DER1", "YOS9", "USA1")}
+    inside = np.isin(beyond.gene.reshape(-1, 2), list(complex_)).all(1)
+    assert inside.sum() >= 5
+    assert np.median(beyond.value[inside]) < -0.3
     mean = np.bincount(found.gene, np.repeat(found.value, found.order)) / np.maximum(
         np.bincount(found.gene), 1
     )

@@ -171,6 +171,27 @@ def test_a_list_without_a_grid_leaves_out_what_is_set_aside_and_keeps_linked_row
     assert "not counted" in linked_rows(replace(dataset, organism=replace(organism, coordinates=None)))
 
 
+def test_what_is_set_aside_of_other_studies_is_a_pair_without_neutral_loci() -> None:
+    organism = screen_organism()
+    reserved = set_aside([("YAL002W", "YAL005C"), ("YAL002W", "YDL227C"), ("YAL001C",)], organism)
+    # A control query and an array are a pair; neither they nor a single mutant with HO are one of HO.
+    mutants = [
+        ("YAL002W", "YDL227C", "YAL005C"),
+        ("YAL002W", "YDL227C"),
+        ("YAL005C",),
+        ("YAL001C", "YDL227C"),
+        ("YAL002W", "YAL005C", "YAR042W"),
+        ("YAL002W", "YAR042W"),
+    ]
+    screen = set_aside(mutants, organism)
+    kept, report = unreserved(screen, reserved, organism.genes, ("YDL227C",))
+    assert report.dropped == {"gene set aside for a blind test": 1, "cross set aside for a blind test": 1}
+    assert np.diff(kept.offsets).tolist() == [2, 1, 3, 2]
+    _, report = unreserved(screen, reserved, organism.genes)
+    assert report.dropped == {"gene set aside for a blind test": 1, "cross set aside for a blind test": 1}
+    assert unreserved(screen.take(np.array([], int)), reserved, organism.genes)[1].rows_in == 0
+
+
 def test_a_reserved_pair_outside_the_grid_needs_no_code() -> None:
     organism = screen_organism()
     reserved = set_aside([("YFL039C", "YDL227C"), ("YAL002W", "YBL093C")], organism)

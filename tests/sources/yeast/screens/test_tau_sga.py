@@ -114,6 +114,7 @@ def test_control_queries_give_epsilon(folder: Path) -> None:
         ("YFL039C", "TEMPERATURE_SENSITIVE", "act1-101"),
     ]
     assert (listed.value, listed.p, listed.replicate) == (0.02, 0.0, "query YAL001C+YDL227C_tm2")
+    assert (listed.sd, only_scored.sd) == (0.03, 0.04)
     assert only_scored.value == pytest.approx(0.75 - 0.8)  # observed minus expected fitness
     again = {"the same cross as in the other file": 1}
     assert [readings[tau_sga.SCORED.name, use].dropped for use in USES[:2]] == [again, again]
@@ -276,3 +277,12 @@ def test_real_score_is_observed_minus_expected(mirror: Path) -> None:
     assert np.abs(rescored.numbers(2) - epsilon).max() < 5.001e-5
     triple = np.array([HO not in name for name in rescored.text(0).names])[rescored.text(0).code]
     assert triple.sum() == 1789
+    # One scale per query turns the score's standard deviation into that of the fitness: it is epsilon's, too.
+    query, scale = scored.text(0).code, scored.numbers(11) / scored.numbers(3)
+    for one in np.unique(query):
+        assert np.ptp(scale[query == one]) < 2e-4 * scale[query == one].mean()
+    assert np.abs(scored.numbers(10) - scored.numbers(9) - scored.numbers(2) * scale).max() < 5e-6
+    # Control queries have no fitness, and the expected one is the array's.
+    control = np.isnan(scored.numbers(5))
+    assert control.sum() == 2976
+    assert np.array_equal(scored.numbers(9)[control], scored.numbers(7)[control])

@@ -1,5 +1,8 @@
 """Jonikas et al. 2009 (Science 323:1693): a reporter of the unfolded-protein response in double mutants.
 
+The level of a double mutant is one measurement; the level less the one that the publisher's Hill model
+expects of its two mutations is another, as epsilon is of fitness.
+
 Legend: s strains · u unordered pairs of strains, a strain with itself included.
 """
 
@@ -24,19 +27,32 @@ from wildtype.sources.yeast.traits.matrix import NO_VALUE, without_gene
 
 PUBLISHER = publisher("jonikas2009")
 (MATRIX,) = PUBLISHER.files
+UNIT = "logarithm of the reporter's level, taken to be log2: the file states no unit"
+"""Expected levels are sums of two where the response is far from its limits, so levels are logarithms."""
 UPR = PhenotypeDefinition(
     name="UPR reporter",
-    unit="as in DM_array_merged, not stated",
+    unit=UNIT,
     min_order=1,
     description="fluorescence of a reporter of the unfolded-protein response; higher is more response",
 )
+UPR_INTERACTION = PhenotypeDefinition(
+    name="UPR interaction",
+    unit=f"difference of two levels ({UNIT})",
+    min_order=2,
+    description="reporter level of the double mutant less the one that the publisher's Hill model expects of "
+    "its two mutations; above 0 is more response than expected",
+)
 WILD_TYPE = "WT_DHIS3::KAN"
+ONE_GENE = "cross with the wild-type control: one gene"
+NOT_EXPECTED = "no level that the Hill model expects"
 _NAMES, _VALUES, _COUNTS = ("qnames_out", "anames_out"), "DM_array_merged", "num_measurements"
+_EXPECTED = "DM_Hill_merged"
 _ALLELE = re.compile(r"(?P<gene>[A-Z]{3}\d+)-(?P<number>\d+)")
 
 
 def read(folder: str | Path, genes: GeneIndex, *, collect: Collector = ignore) -> Measurements:
-    """Read every unordered pair of strains once, with the number of measurements behind it.
+    """Read every unordered pair of strains once, with the number of measurements behind it: the level of the
+    reporter, and what it is beyond the expected one.
 
     Raises
     ------
@@ -47,23 +63,42 @@ def read(folder: str | Path, genes: GeneIndex, *, collect: Collector = ignore) -
     path = MATRIX.require(folder)
     essential, report = read_essential(folder, genes)
     collect(report)
-    names, value, counts = read_matrix(path)
+    names, level, expected, counts = read_matrix(path)
     first, second = np.triu_indices(len(names))
     matched, kind, allele = _perturbations(names, genes, essential)
     control = np.array([name == WILD_TYPE for name in names])
     # Half of the symmetric matrix: a pair is the same measurement in both orders, no replicate.
-    used = RowFilter(len(first))
-    for reason, mask in without_gene(matched, control).items():
-        used.drop(reason, mask[first] | mask[second])
-    # The control crossed with itself has no gene on either side, and is dropped here too.
-    used.drop(SAME_GENE, matched.position[first] == matched.position[second])
-    used.drop(NO_VALUE, ~np.isfinite(value[first, second]))
-    if not used.left.any():
-        raise SourceError(f"{path} has no pair of two known genes, expected thousands: {REMEDY}")
-    sides = np.stack([first[used.left], second[used.left]], axis=1)
-    mutant = ~control[sides]
-    collect(used.report(path.name, "measurements", matched.renamed[first] | matched.renamed[second]))
-    perturbed = sides[mutant]
+    renamed = matched.renamed[first] | matched.renamed[second]
+    sides, values = [], []
+    for phenotype, value, further in (
+        (UPR, level, {}),
+        (
+            UPR_INTERACTION,
+            level - expected,
+            {
+                ONE_GENE: control[first] | control[second],
+                NOT_EXPECTED: np.isfinite(level)[first, second] & np.isnan(expected)[first, second],
+            },
+        ),
+    ):
+        used = RowFilter(len(first))
+        for reason, mask in without_gene(matched, control).items():
+            used.drop(reason, mask[first] | mask[second])
+        # The control crossed with itself has no gene on either side, and is dropped here too.
+        used.drop(SAME_GENE, matched.position[first] == matched.position[second])
+        for reason, mask in further.items():
+            used.drop(reason, mask)
+        used.drop(NO_VALUE, np.isnan(value[first, second]))
+        if not used.left.any():
+            raise SourceError(
+                f"{path} has no {phenotype.name} of two known genes, expected thousands: {REMEDY}"
+            )
+        collect(used.report(path.name, phenotype.name, renamed))
+        sides.append(np.stack([first[used.left], second[used.left]], axis=1))
+        values.append(value[first[used.left], second[used.left]])
+    pairs = np.concatenate(sides)
+    mutant = ~control[pairs]
+    perturbed = pairs[mutant]
     return Measurements.build(
         study_of(PUBLISHER, [path]),
         genes=genes.names,
@@ -71,9 +106,10 @@ def read(folder: str | Path, genes: GeneIndex, *, collect: Collector = ignore) -
         offsets=np.concatenate([[0], np.cumsum(mutant.sum(1))]),
         kind=kind[perturbed],
         allele=allele[perturbed],
-        phenotypes=(UPR,),
-        value=value[sides[:, 0], sides[:, 1]],
-        n=counts[sides[:, 0], sides[:, 1]],
+        phenotypes=(UPR, UPR_INTERACTION),
+        phenotype=np.repeat([0, 1], [len(one) for one in values]),
+        value=np.concatenate(values),
+        n=counts[pairs[:, 0], pairs[:, 1]],
     )
 
 
@@ -97,8 +133,9 @@ def _perturbations(
     return matched, kind, np.array(alleles, dtype=object)
 
 
-def read_matrix(path: Path) -> tuple[list[str], Floats, Ints]:
-    """Return strain names [s], reporter levels [s, s] (NaN: not measured) and numbers of measurements [s, s].
+def read_matrix(path: Path) -> tuple[list[str], Floats, Floats, Ints]:
+    """Return strain names [s], reporter levels [s, s] (NaN: not measured), those that the Hill model expects
+    [s, s] (NaN: of an unknown single mutant) and numbers of measurements [s, s].
 
     Raises
     ------
@@ -106,14 +143,16 @@ def read_matrix(path: Path) -> tuple[list[str], Floats, Ints]:
         If the file is not a MATLAB file of version 5, lacks a variable, or one has another shape or type, is
         not symmetric or not finite.
     """
-    found = read_mat5(path, (*_NAMES, _VALUES, _COUNTS))
+    found = read_mat5(path, (*_NAMES, _VALUES, _EXPECTED, _COUNTS))
     names, other = (_strains(path, name, found[name]) for name in _NAMES)
     if names != other:
         raise SourceError(f"{path} names other strains in {_NAMES[0]} than in {_NAMES[1]}: {REMEDY}")
-    value, counts = (_square(path, name, found[name], len(names)) for name in (_VALUES, _COUNTS))
+    value, expected, counts = (
+        _square(path, name, found[name], len(names)) for name in (_VALUES, _EXPECTED, _COUNTS)
+    )
     if not (counts >= 0).all() or (counts != np.floor(counts)).any():
         raise SourceError(f"{path}: {_COUNTS} holds other than whole numbers of at least 0: {REMEDY}")
-    return names, value, counts.astype(np.int64)
+    return names, value, expected, counts.astype(np.int64)
 
 
 def _strains(path: Path, name: str, texts: Variable) -> list[str]:

@@ -8,7 +8,7 @@ Legend: M measurements · m crosses · q query strains · a array strains · n g
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -259,7 +259,12 @@ def within(measured: Measurements, screened: Screened, genes: GeneIndex) -> tupl
 
     Pairs of a gene that the index does not have are left for the stages to drop.
     """
-    used, here, code = _not_set_aside(measured, (screened.reserved, screened.gone), genes)
+    crosses = Crosses.of(measured, genes)
+    here, (left, right) = crosses.known, crosses.gene.T.astype(np.int64)
+    code = pair_codes(left, right, len(genes))
+    used = RowFilter(len(measured))
+    used.drop(RESERVED_GENE, crosses.among(screened.gone) & here)
+    used.drop(RESERVED_CROSS, contains(screened.reserved, code) & here)
     used.drop(LINKED, contains(screened.linked, code) & here)
     used.drop(INCOMPLETE, contains(screened.incomplete, code) & here)
     return _kept(measured, used, "crosses whose result is known")
@@ -273,35 +278,34 @@ def without_suppressors(measured: Measurements) -> tuple[Measurements, StageRepo
 
 
 def unreserved(
-    measured: Measurements, reserved: Measurements, genes: GeneIndex
+    measured: Measurements, reserved: Measurements, genes: GeneIndex, neutral: Sequence[str] = ()
 ) -> tuple[Measurements, StageReport]:
-    """Return the measurements of crosses that are not set aside, and the counts of the others by reason.
+    """Return the measurements of mutants that are not set aside, and the counts of the others by reason.
 
     Parameters
     ----------
     measured : Measurements
-        Of pairs of strains, under the names of genes of today: older names are resolved before.
+        Of any mutants, under the names of genes of today: older names are resolved before.
     reserved : Measurements
         As `costanzo2010.read_reserved` gives them.
     genes : GeneIndex
-        Pairs of a gene that it does not have are left for the stages to drop.
+        Mutants of a gene that it does not have are left for the stages to drop.
+    neutral : sequence of str
+        Loci that are no gene of a mutant: a control query and an array are a pair.
     """
-    used, _, _ = _not_set_aside(measured, set_aside(reserved, genes), genes)
-    return _kept(measured, used, "crosses that are not set aside")
-
-
-def _not_set_aside(
-    measured: Measurements, apart: tuple[Ints, Ints], genes: GeneIndex
-) -> tuple[RowFilter, Flags, Ints]:
-    """Return the filter without crosses that are set aside, which pairs the index has, and their codes."""
-    crosses = Crosses.of(measured, genes)
-    here, (reserved, gone) = crosses.known, apart
-    left, right = crosses.gene.T.astype(np.int64)
-    code = pair_codes(left, right, len(genes))
-    used = RowFilter(len(measured))
-    used.drop(RESERVED_GENE, crosses.among(gone) & here)
-    used.drop(RESERVED_CROSS, contains(reserved, code) & here)
-    return used, here, code
+    m, (pairs, gone) = measured, set_aside(reserved, genes)
+    gene, row = match_genes(m.genes, genes).position[m.gene], m.row
+    # Strains are not asked for, nor which was the query: a pair of genes is set aside in every study.
+    real = ~np.isin(gene, genes.find_all(neutral)) if neutral else np.ones(len(gene), bool)
+    known = np.bincount(row, gene < 0, minlength=len(m)) == 0
+    two = np.bincount(row, real, minlength=len(m)) == 2
+    ends = gene[real & two[row]].reshape(-1, 2).astype(np.int64)
+    of_pair = np.zeros(len(m), bool)
+    of_pair[two] = contains(pairs, pair_codes(ends[:, 0], ends[:, 1], len(genes)))
+    used = RowFilter(len(m))
+    used.drop(RESERVED_GENE, (np.bincount(row, np.isin(gene, gone) & real, minlength=len(m)) > 0) & known)
+    used.drop(RESERVED_CROSS, of_pair & known)
+    return _kept(m, used, "crosses that are not set aside")
 
 
 def _kept(measured: Measurements, used: RowFilter, policy: str) -> tuple[Measurements, StageReport]:

@@ -220,8 +220,10 @@ class _Reader:
         """Measure epsilon, trigenic epsilon and fitness of crosses, less those ``listed`` [m] elsewhere."""
         control = given.sides[0].controls
         for phenotype, use, rows, value, sd, p in (
-            (EPSILON, EPSILON.name, control, given.score, None, given.p),
-            (TRIGENIC_EPSILON, TRIGENIC_EPSILON.name, ~control, given.score, None, given.p),
+            # The score is the fitness less a constant, and the sd of the one is that of the other: in the
+            # 12-column output their scales have one quotient per query, to all digits.
+            (EPSILON, EPSILON.name, control, given.score, given.sd, given.p),
+            (TRIGENIC_EPSILON, TRIGENIC_EPSILON.name, ~control, given.score, given.sd, given.p),
             (FITNESS, "fitness of crosses", control | True, given.fitness, given.sd, None),
         ):
             reasons = {LISTED: listed, NO_FITNESS: np.isnan(value)}
