@@ -99,17 +99,26 @@ def test_wrong_files_are_one_sentence(tmp_path: Path, text: str, message: str) -
 
 
 def test_unknown_ablations_are_named() -> None:
-    with pytest.raises(ConfigError, match="no ablation 'fly'; known: ecoli-core, yeast-digenic"):
+    with pytest.raises(ConfigError, match="no ablation 'fly'; known: ecoli-core, encoder, yeast-digenic"):
         read_ablation("fly")
     with pytest.raises(ConfigError, match=r"no file 'fly\.yaml'"):
         read_ablation("fly.yaml")
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("name", "as_base"), [("ecoli-core", [("layers", "0")]), ("yeast-digenic", [])])
-def test_ablations_that_come_along_are_right(name: str, as_base: list[tuple[str, str]]) -> None:
-    assert known("ablation") == ["ecoli-core", "yeast-digenic"]
+@pytest.mark.parametrize(
+    ("name", "splits", "as_base"),
+    [
+        ("ecoli-core", {"R", "G"}, [("layers", "0")]),
+        ("encoder", {"R"}, []),
+        ("yeast-digenic", {"R", "G"}, []),
+    ],
+)
+def test_ablations_that_come_along_are_right(
+    name: str, splits: set[str], as_base: list[tuple[str, str]]
+) -> None:
+    assert known("ablation") == ["ecoli-core", "encoder", "yeast-digenic"]
     plan = read_ablation(name)
-    assert set(plan.splits) >= {"R", "G"}
+    assert set(plan.splits) >= splits
     for split in plan.splits:
         assert [level for level in plan.levels[1:] if plan.is_base(*level, split)] == as_base

@@ -110,7 +110,7 @@ def test_a_run_keeps_its_dataset(full_screen: Path, tmp_path: Path) -> None:
 
 def test_other_screens_that_are_built_are_looked_at(full_screen: Path, tmp_path: Path) -> None:
     words = ["experiment=yeast-digenic-best", f"run.folder={tmp_path / 'run'}"]
-    collins, schuldiner, repair, controls = FURTHER["yeast-digenic-best"]
+    collins, schuldiner, repair = FURTHER["yeast-digenic-best"]
     said: list[str] = []
     assert compose(words).data.screens == []
     write_json(tmp_path / "run" / RUN, {"plugins": [], "settings": settings_of(compose(words))})
@@ -126,7 +126,6 @@ def test_other_screens_that_are_built_are_looked_at(full_screen: Path, tmp_path:
     for name in (repair, "yeast-upr-jonikas2009"):
         build_full(dataset_folder(name) / "dataset.json")
     assert compose(words[:1]).data.screens == [collins, schuldiner, repair]
-    assert controls == "yeast-digenic-tausga"
     assert compose([*words[:1], "data=ecoli-core-growth"]).data.screens == []
     for named in ("data.screens=[]", "model=cell_transformer"):
         assert compose([*words[:1], named]).data.screens == []

@@ -120,7 +120,7 @@ def test_the_real_screen_of_2010(real_store: Store, real_organism: Organism, mir
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "rows", "lines", "reduced", "negative"),
-    [(COLLINS_2007, 149_251, 150_863, 27_532, 0.0595), (SCHULDINER_2005, 68_487, 68_487, 17_538, 0.0328)],
+    [(COLLINS_2007, 149_086, 150_863, 27_525, 0.0595), (SCHULDINER_2005, 68_448, 68_487, 17_529, 0.0328)],
 )
 def test_real_emaps(
     real_store: Store,

@@ -35,12 +35,7 @@ GROUPS = {"data": "dataset", "model": "model", "experiment": "experiment"}
 FULLER = {"yeast-digenic-best": "yeast-digenic-costanzo2016-full"}
 """The dataset that an experiment takes, where it is built, before that of its preset."""
 FURTHER = {
-    "yeast-digenic-best": (
-        "yeast-emap-collins2007",
-        "yeast-emap-schuldiner2005",
-        "yeast-gis-diazmejia2018",
-        "yeast-digenic-tausga",
-    )
+    "yeast-digenic-best": ("yeast-emap-collins2007", "yeast-emap-schuldiner2005", "yeast-gis-diazmejia2018")
 }
 """Other screens (``data.screens``) that an experiment looks at, those of them that are built."""
 LONGEST = 500

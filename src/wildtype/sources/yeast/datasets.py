@@ -367,6 +367,7 @@ def _emap(publisher: Publisher, name: str, noise: str, *notes: str) -> Recipe:
         targets=(emap.S_SCORE.name,),
         phenotype={"strong_positive": emap.STRONG_POSITIVE},
         singles=_SINGLES_2016,
+        reserved=_RESERVED,
         notes=(_S_SCORES, *notes, facts.allele_kinds, facts.row_counts),
         noise=noise,
     )
