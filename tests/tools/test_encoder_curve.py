@@ -1,0 +1,45 @@
+"""The table and picture of what the encoder is worth, on figures made here."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from tools.encoder_curve import LEVELS, draw, markdown, read
+from wildtype.experiments.settings.ablation import read_ablation
+
+
+def a_plan(folder: Path, figures: dict[tuple[str, str], float | None]) -> Path:
+    nothing = {"value": None, "low": None, "high": None}
+    rows = [
+        {
+            "factor": factor,
+            "level": level,
+            "seeds": [] if value is None else [0, 1],
+            "validation": {"mean": value},
+            "test": {"mean": value},
+            "test_difference": nothing if factor == "base" else {"value": -0.01, "low": -0.02, "high": 0.005},
+            "seconds_per_epoch": 61.6,
+        }
+        for (factor, level), value in figures.items()
+    ]
+    folder.mkdir()
+    (folder / "table.json").write_text(json.dumps({"tables": [{"rows": rows}]}))
+    return folder
+
+
+def test_levels_are_those_of_the_plan() -> None:
+    assert {(factor, level or "") for factor, level in read_ablation("encoder").levels} == LEVELS.keys()
+
+
+def test_a_level_without_a_run_is_printed_as_missing(tmp_path: Path) -> None:
+    figures = dict.fromkeys(LEVELS, 0.25) | {("encoder", "two"): None}
+    plans = {"50k": read(a_plan(tmp_path / "50k", figures))}
+    lines = markdown(plans).splitlines()
+    assert lines[2] == "| 50k | no encoder | 2 | 0.250 | 0.250 | – | 62 |"
+    assert lines[4] == "| 50k | two layers | – | – | – | – | – |"
+    assert lines[5].endswith("| 0.250 | 0.250 | −0.010 [−0.020, +0.005] | 62 |")
+    draw(plans, tmp_path / "a.svg")
+    draw(plans, tmp_path / "b.svg")
+    assert (tmp_path / "a.svg").read_bytes() == (tmp_path / "b.svg").read_bytes()
+    assert "<path" in (tmp_path / "a.svg").read_text()
