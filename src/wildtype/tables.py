@@ -22,6 +22,13 @@ if TYPE_CHECKING:
 FORMULA = re.compile(r"[=+\-@\t\r\n]")
 """First characters of a cell that a spreadsheet program evaluates as a formula (CSV injection)."""
 
+TAKEN = frozenset({
+    "direction", "essential", "expected", "fitness_expected", "fitness_expected_sd", "genes", "genes_seen",
+    "interaction", "kinds", "linkage_kb", "names", "note", "order", "order_seen", "phenotype", "rank",
+    "screened", "single_fitness",
+})  # fmt: skip
+"""Columns of tables of predictions and screens beside those of phenotypes: no phenotype can be called so."""
+
 
 def read_frame(path: str | Path, what: str, texts: type | Mapping[str, type] = str) -> pd.DataFrame:
     """Read a CSV or Parquet file.

@@ -17,6 +17,7 @@ from wildtype.evidence.reference import PARTS
 from wildtype.inference.predictor import Predictor
 from wildtype.models.checkpoint import load_checkpoint
 from wildtype.mutants.selection import Selection
+from wildtype.tables import TAKEN
 
 LIST = Selection(-0.12, 0.16, 0.05, -0.007, 0.046, "in another screen")
 SENTENCE = LIST.sentence("epsilon")
@@ -125,6 +126,9 @@ def test_a_pair_says_what_the_screen_has_of_it(predictor: Predictor) -> None:
         "not crossed", "", "",
     ]  # fmt: skip
     assert "screened" not in predictor.predict(sets).columns
+    # No phenotype may be called like one of them.
+    columns = [*screened.predict(sets, as_="fitness"), *predictor.predict(sets, interval=0.9)]
+    assert {name for name in columns if not name.startswith("epsilon")} <= TAKEN
     own = pd.DataFrame({"genes": ["G002,G020"], "value": [0.3]})
     with_own = screened.with_evidence(own).predict(sets[:2])
     assert with_own["screened"].tolist() == ["listed", "screened, not listed"]

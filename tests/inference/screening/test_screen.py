@@ -26,6 +26,7 @@ from wildtype.inference.screening import screen, stream
 from wildtype.inference.screening.constraints import LEFT_OUT, lethal_pairs
 from wildtype.models.cell_transformer.config import CellTransformerConfig, EvidenceConfig, HeadConfig
 from wildtype.models.cell_transformer.model import CellTransformer
+from wildtype.tables import TAKEN
 
 
 @pytest.fixture(scope="module")
@@ -388,6 +389,7 @@ def test_the_command(tiny_run: Path, predictor: Predictor, tmp_path: Path) -> No
     expected = screened(predictor, 3, ["G001", "G002", "abc3", "G004"], top=2, interval=0.9)
     assert frame["genes"].tolist() == expected["genes"].tolist()
     assert {"epsilon_low", "epsilon_high", "single_fitness", "linkage_kb"} <= set(frame.columns)
+    assert {name for name in frame.columns if not name.startswith("epsilon")} <= TAKEN
     assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".")] == []
     said = wildtype(
         "screen", str(tiny_run), "--queries", "G001", "--top", "1", "--direction", "low", "--json",

@@ -324,3 +324,11 @@ def test_a_row_is_censored_with_all_its_replicates(tmp_path: Path) -> None:
     for phenotype, value in zip(m.phenotype, m.value, strict=True):
         found.setdefault(m.phenotypes[phenotype].name, []).append(float(value))
     assert found == {"a": [1, 2], "b": [3], "a_censored": [-9, 2], "b_censored": [3]}
+
+
+def test_a_phenotype_called_like_a_column_of_predictions_is_refused(tmp_path: Path) -> None:
+    path, readings = write(tmp_path, TEXT), list[ReadReport]()
+    measured = read_table(path, yeast(), Layout(phenotype="rank"), collect=readings.append)
+    with pytest.raises(SourceError, match="the phenotype 'rank' has the name of another column"):
+        register(measured, readings[0], yeast())
+    assert not store_path().exists()

@@ -26,6 +26,7 @@ from wildtype.sources.publishers import publishers
 from wildtype.sources.user_tables.added_genes import unknown_added
 from wildtype.sources.user_tables.table import USE
 from wildtype.sources.user_tables.vocabulary import CENSORED
+from wildtype.tables import TAKEN
 
 NOTE = "own data, as imported from a table: not published, not checked by anyone else"
 
@@ -98,7 +99,7 @@ def register(
     Raises
     ------
     SourceError
-        If a value lies between the cut-offs.
+        If a value lies between the cut-offs, or a phenotype has the name of a column of other tables.
     DatasetError
         If the name is taken, also by an import of another table that was cut off, no row is left for a
         dataset, or the store is damaged or in use.
@@ -107,6 +108,12 @@ def register(
     """
     (study,) = measurements.studies
     check_name(study.name, replace=replace)
+    for definition in measurements.phenotypes:
+        if definition.name in TAKEN:
+            raise SourceError(
+                f"the phenotype {definition.name!r} has the name of another column of tables of predictions: "
+                f"give it one of its own, as the header of its column or by --phenotype"
+            )
     selected = selected_phenotypes(measurements, selection)
     further = unknown_added(measurements, organism)
     organism = with_added(organism, further)
