@@ -74,6 +74,8 @@ def test_weights_of_members_and_names_with_commas(tmp_path: Path) -> None:
     ("text", "message"),
     [
         ("one\tna\tG0\tG1\ntwo;G1;G2\n", "row 2: received 1 cells, expected a name, a description and genes"),
+        ("two;G1;G2\n", "row 1: received 1 cells, expected a name, a description and genes"),
+        ("one\tna\tG0\tG\u200b1\n", "row 1: "),
         ("one\tna\tX1\tX2\n", "names no gene of organism 'small' (its first names: X1, X2)"),
         ("one\tna\tG0\n", "no set has 2 to 300 genes of the organism (the largest has 1)"),
     ],

@@ -80,7 +80,12 @@ def read(part: Gmt | Complexes | Terms, folder: Path, names: GeneIndex, problems
         if path is not None:
             if isinstance(part, Terms):
                 return _read_terms(part, path, names, problems)
+            before = len(problems)
             listed = _listed(part, path, problems, names.__contains__)
+            if not listed.member and len(problems) > before:
+                return (
+                    Read()
+                )  # every set was refused: which names no gene has would be one complaint too many
             return _read_listed(part, listed, names)
     return Read()
 
