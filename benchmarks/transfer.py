@@ -52,6 +52,7 @@ def bench_transfer(
     *,
     phenotype: Annotated[str, typer.Option(help="Which phenotype of the test rows.")] = "epsilon",
     replicates: Annotated[int, typer.Option(help="Bootstrap replicates behind the intervals.", min=1)] = 300,
+    seed: Annotated[int, typer.Option(help="Of the resamples.")] = 0,
 ) -> dict[str, Any]:
     """Compare runs that look at other screens with runs that do not, by what those measured of the rows."""
     with_screens, alone = _by_seed_and_fold(runs)
@@ -61,7 +62,8 @@ def bench_transfer(
         for group, mask in screens.groups(frame):
             if mask.sum() >= LEAST:
                 rows.append(
-                    {"labels": source, "rows": group, "n": int(mask.sum())} | _scores(frame[mask], replicates)
+                    {"labels": source, "rows": group, "n": int(mask.sum())}
+                    | _scores(frame[mask], replicates, seed)
                 )
     return {"screens": list(screens.names), "seeds": sorted({seed for seed, _ in alone}), "rows": rows}
 
@@ -152,7 +154,7 @@ def _rows(run: Path, phenotype: str) -> dict[str, pd.DataFrame]:
     }
 
 
-def _scores(frame: pd.DataFrame, replicates: int) -> dict[str, Any]:
+def _scores(frame: pd.DataFrame, replicates: int, seed: int) -> dict[str, Any]:
     """Return both models' metrics and their differences: means over seeds, intervals over genes."""
     columns = {"with screens": MODEL, "alone": f"{MODEL}_alone"}
     clusters = find_clusters(gene_sets(frame["genes"])[0], "genes")
@@ -171,7 +173,7 @@ def _scores(frame: pd.DataFrame, replicates: int) -> dict[str, Any]:
             }
         except Undefined:  # a group without negative interactions, say
             continue
-        drawn = bootstrap(statistics, clusters, replicates=replicates)
+        drawn = bootstrap(statistics, clusters, replicates=replicates, seed=seed)
         value = {name: float(of(equal)[0]) for name, of in statistics.items()}
         low, high = interval(drawn["with screens"] - drawn["alone"])
         out |= {f"{name} {metric}": x for name, x in value.items()}
