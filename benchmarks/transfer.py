@@ -60,12 +60,10 @@ def bench_transfer(
     rows = []
     for source, frame in _joined(with_screens, alone, phenotype):
         for group, mask in screens.groups(frame):
-            if mask.sum() >= LEAST:
-                rows.append(
-                    {"labels": source, "rows": group, "n": int(mask.sum())}
-                    | _scores(frame[mask], replicates, seed)
-                )
-    return {"screens": list(screens.names), "seeds": sorted({seed for seed, _ in alone}), "rows": rows}
+            if (n := int(mask.sum())) >= LEAST:
+                row = {"labels": source, "rows": group, "n": n}
+                rows.append(row | _scores(frame[mask], replicates, seed))
+    return {"screens": list(screens.names), "seeds": sorted({key[0] for key in alone}), "rows": rows}
 
 
 @dataclass(frozen=True, eq=False)
