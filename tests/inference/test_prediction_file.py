@@ -138,5 +138,6 @@ def test_memory_does_not_grow_with_the_rows(
             tracemalloc.stop()
 
     peak(250)  # what is made once
-    few, many = 1_000, 4_000
-    assert peak(many) - peak(few) < 150 * (many - few)  # one table takes some 5,000 bytes a row, this some 40
+    # Far apart: what grows by steps, such as buffers, is no part of the rate.
+    few, many = 1_000, 10_000
+    assert peak(many) - peak(few) < 50 * (many - few)  # one table takes some 5,000 bytes a row

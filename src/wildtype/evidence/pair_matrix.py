@@ -110,7 +110,8 @@ class PairMatrix:
         return len(self.gene)
 
     @cached_property
-    def _codes(self) -> Ints:
+    def codes(self) -> Ints:
+        """Number of each strain [s], gene · kinds + kind, ascending."""
         return self.gene * KINDS + self.kind
 
     def find(self, gene: Ints, kind: NDArray[np.uint8]) -> Ints:
@@ -124,10 +125,10 @@ class PairMatrix:
         if not len(self):
             return np.full(np.shape(gene), -1, np.int64)
         codes = gene * KINDS + kind
-        at = np.minimum(np.searchsorted(self._codes, codes), len(self) - 1)
+        at = np.minimum(np.searchsorted(self.codes, codes), len(self) - 1)
         other = np.minimum(np.searchsorted(self.gene, gene), len(self) - 1)
         found = np.where(self.gene[other] == gene, other, -1)
-        return np.asarray(np.where(self._codes[at] == codes, at, found), np.int64)
+        return np.asarray(np.where(self.codes[at] == codes, at, found), np.int64)
 
     def cells(self, table: MutantTable) -> Ints:
         """Return the positions [m, 2] of both strains of every row, -1 for an unseen gene.

@@ -32,22 +32,18 @@ def pooled(own: PairMatrix, others: Sequence[PairMatrix]) -> PairMatrix:
     visible cells with ``own`` is left out, since nothing says what its values mean here.
     """
     linked = [(other, found) for other in others if (found := _in_unit_of(own, other)) is not None]
-    codes = np.unique(np.concatenate([_codes(matrix) for matrix in (own, *(other for other, _ in linked))]))
+    codes = np.unique(np.concatenate([matrix.codes for matrix in (own, *(other for other, _ in linked))]))
     s = len(codes)
     total, count = np.zeros((s, s), np.float32), np.zeros((s, s), np.float32)
     for other, values in linked:
-        at = np.ix_(*[np.searchsorted(codes, _codes(other))] * 2)
+        at = np.ix_(*[np.searchsorted(codes, other.codes)] * 2)
         total[at] += np.where(other.known, values, 0)
         count[at] += other.known
-    at = np.ix_(*[np.searchsorted(codes, _codes(own))] * 2)
+    at = np.ix_(*[np.searchsorted(codes, own.codes)] * 2)
     total[at] = np.where(own.known, own.values, total[at])
     count[at] = np.where(own.known, 1, count[at])
     values = np.asarray(total / np.maximum(count, 1), np.float32)
     return PairMatrix(codes // KINDS, (codes % KINDS).astype(np.uint8), values, count > 0, own.of_grid)
-
-
-def _codes(matrix: PairMatrix) -> Ints:
-    return np.asarray(matrix.gene * KINDS + matrix.kind, np.int64)
 
 
 def _in_unit_of(own: PairMatrix, other: PairMatrix) -> Floats | None:
@@ -55,7 +51,7 @@ def _in_unit_of(own: PairMatrix, other: PairMatrix) -> Floats | None:
     from sklearn.isotonic import IsotonicRegression
 
     # Of a gene with other strains there, the strain of the same kind: another allele is another mutant.
-    _, here, there = np.intersect1d(_codes(own), _codes(other), assume_unique=True, return_indices=True)
+    _, here, there = np.intersect1d(own.codes, other.codes, assume_unique=True, return_indices=True)
     both = np.triu(own.known[np.ix_(here, here)] & other.known[np.ix_(there, there)])
     if both.sum() < FEWEST:
         return None

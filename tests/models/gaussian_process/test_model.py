@@ -201,13 +201,14 @@ def test_variances_are_the_diagonal_of_the_covariance(sources: GeneSources, orde
     )
 
 
-def test_kernels_of_genes_are_made_once_and_are_those_of_all_sources(sources: GeneSources) -> None:
+@pytest.mark.parametrize("room", [1 << 20, 0])
+def test_kernels_of_genes_are_those_of_all_sources_kept_or_not(sources: GeneSources, room: int) -> None:
     rows = drawn(2, 20)
     kernel = fitted(sources, rows)
     expected = kernel.mixed(sources.between(np.arange(12), rows.gene.numpy()))
-    kept = GeneKernels(kernel, sources, rows.gene)
-    for asked in ([3, 5], [5, 4, 3, 0], list(range(12))):
-        for found, whole in zip(kept(np.array(asked)), expected, strict=True):
+    kernels = GeneKernels(kernel, sources, rows.gene, room)
+    for asked in ([3, 5], [5, 4, 3, 0, 3], list(range(12))):
+        for found, whole in zip(kernels(np.array(asked)), expected, strict=True):
             np.testing.assert_allclose(found.numpy(), whole[asked].numpy(), rtol=1e-12)
 
 

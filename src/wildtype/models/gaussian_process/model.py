@@ -22,7 +22,7 @@ from torch import nn
 from wildtype.errors import ConfigError
 from wildtype.models.gaussian_process.config import GaussianProcessConfig
 from wildtype.models.gaussian_process.kernel import GeneSources, MutantKernel, Rows, describe
-from wildtype.models.gaussian_process.process import Given, Measured, fit_kernel, given_rows
+from wildtype.models.gaussian_process.process import KEPT, Given, Measured, fit_kernel, given_rows
 from wildtype.models.interface import (
     Model,
     ModelInputs,
@@ -146,7 +146,9 @@ class GaussianProcess(Model):
         """Return the process given the training rows; O(m³) per phenotype."""
         assert organism.similarity is not None  # `needs` names it
         sources = GeneSources(organism.similarity)
-        given = [given_rows(self._kernel(p), self._measured(p), sources) for p in range(len(self.measured))]
+        phenotypes = range(len(self.measured))
+        room = KEPT // max(len(phenotypes), 1)
+        given = [given_rows(self._kernel(p), self._measured(p), sources, room) for p in phenotypes]
         return Conditioned(torch.zeros(1), torch.zeros(0, 1), sources=sources, given=tuple(given))
 
     @torch.no_grad()

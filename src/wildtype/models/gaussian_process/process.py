@@ -30,6 +30,8 @@ RATE = 0.1
 """Of Adam."""
 BLOCK = 512
 """Genes whose kernels are made at a time."""
+KEPT = 1 << 27
+"""Numbers of kernels of genes that are kept for all phenotypes together: 1 GiB."""
 
 
 class Measured(nn.Module):
@@ -117,7 +119,8 @@ class Measured(nn.Module):
 class GeneKernels:
     """What `MutantKernel.mixed` gives of any genes with those of the training rows.
 
-    A gene's row is made when it is first asked about, and kept: mutants of a screen share their genes.
+    A gene's row is made when it is first asked about, and kept where all of them fit: mutants of a screen
+    share their genes.
 
     Parameters
     ----------
@@ -126,26 +129,34 @@ class GeneKernels:
         Of the n genes.
     gene : int64 [t]
         Of the items of the training rows.
+    room : int
+        Numbers that may be kept. Where all n rows have more, none is.
     """
 
-    def __init__(self, kernel: MutantKernel, sources: GeneSources, gene: Tensor) -> None:
+    def __init__(self, kernel: MutantKernel, sources: GeneSources, gene: Tensor, room: int) -> None:
         self._kernel, self._sources = kernel, sources
         self._genes, self._column = np.unique(gene.numpy(), return_inverse=True)
-        n, u = sources.similarity.genes, len(self._genes)
+        n, u, sums = sources.similarity.genes, len(self._genes), kernel.sums(sources)
+        self._keeps = n * u * sums <= room
         self._made = np.zeros(n, bool)
         # Memory is taken by the rows that are written.
-        self._kept = [torch.empty(n, u, dtype=torch.float64) for _ in range(kernel.sums(sources))]
+        self._kept = [torch.empty(n, u, dtype=torch.float64) for _ in range(sums if self._keeps else 0)]
 
     def __call__(self, gene: NDArray[np.int64]) -> list[Tensor]:
         """Return the sums of kernels [q, t] of genes [q]."""
+        if not self._keeps:
+            some, place = np.unique(gene, return_inverse=True)
+            return [sums[place][:, self._column] for sums in self._of(some)]
         new = np.unique(gene[~self._made[gene]])
         for start in range(0, len(new), BLOCK):
             some = new[start : start + BLOCK]
-            found = self._kernel.mixed(self._sources.between(some, self._genes))
-            for kept, sums in zip(self._kept, found, strict=True):
+            for kept, sums in zip(self._kept, self._of(some), strict=True):
                 kept[some] = sums
             self._made[some] = True
         return [kept[gene][:, self._column] for kept in self._kept]
+
+    def _of(self, gene: NDArray[np.int64]) -> tuple[Tensor, ...]:
+        return self._kernel.mixed(self._sources.between(gene, self._genes))
 
 
 @dataclass(frozen=True, eq=False)
@@ -183,14 +194,19 @@ class Given:
 
 
 @torch.no_grad()
-def given_rows(kernel: MutantKernel, measured: Measured, sources: GeneSources) -> Given | None:
-    """Return the training rows of a phenotype, solved for, or None without rows; O(m³)."""
+def given_rows(
+    kernel: MutantKernel, measured: Measured, sources: GeneSources, room: int = KEPT
+) -> Given | None:
+    """Return the training rows of a phenotype, solved for, or None without rows; O(m³).
+
+    ``room`` is how many numbers `GeneKernels` may keep.
+    """
     if not len(measured.value):
         return None
     rows, labels = measured.described(sources)
     lower = torch.linalg.cholesky(kernel.of_labels(rows, between(sources, rows.rows, rows.rows)))
     weight = torch.cholesky_solve(measured.value[:, None], lower)[:, 0]
-    return Given(rows, lower, weight, GeneKernels(kernel, sources, rows.rows.gene), labels)
+    return Given(rows, lower, weight, GeneKernels(kernel, sources, rows.rows.gene, room), labels)
 
 
 def fit_kernel(sources: GeneSources, mutants: Described, value: Tensor, steps: int) -> MutantKernel:
