@@ -35,7 +35,8 @@ from wildtype.organism.storage import save_organism
 from wildtype.profiling.machine import MIB, PeakMemory, machine
 from wildtype.seeds import generator
 from wildtype.sources.catalogue import dataset_folder, organism_folder
-from wildtype.sources.yeast.datasets import FULL_2016, RECIPES
+from wildtype.sources.yeast.datasets import RECIPES
+from wildtype.sources.yeast.pair_datasets import FULL_2016
 from wildtype.sources.yeast.readers import ingest
 
 HEADER = (

@@ -28,7 +28,8 @@ from wildtype.evidence import pair_matrix
 from wildtype.experiments.data import prepare
 from wildtype.experiments.settings.compose import compose
 from wildtype.mutants import grid
-from wildtype.sources.yeast.datasets import FULL_2016, RECIPES
+from wildtype.sources.yeast.datasets import RECIPES
+from wildtype.sources.yeast.pair_datasets import FULL_2016
 from wildtype.sources.yeast.readers import ingest as ingest_studies
 from wildtype.sources.yeast.screens import costanzo2016, parts
 

@@ -11,39 +11,29 @@ from tests.command import wildtype
 from tests.sources.yeast.screens import test_diazmejia2018, test_jonikas2009, test_tau_sga
 from tests.sources.yeast.stored import build, rows, stored
 from wildtype.datasets import Dataset
-from wildtype.datasets.measurements import Measurements
-from wildtype.datasets.records import Compound, Environment, PhenotypeDefinition, Publication, Study
-from wildtype.datasets.stages.build import build_dataset as build_stages
-from wildtype.datasets.store import Query
 from wildtype.errors import ConfigError, DatasetError, SourceError
-from wildtype.organism import GeneIndex, Organism
+from wildtype.organism import Organism
 from wildtype.seeds import generator
 from wildtype.sources import catalogue
 from wildtype.sources.yeast import RECIPES, build_dataset
-from wildtype.sources.yeast.datasets import (
-    CALL,
+from wildtype.sources.yeast.pair_datasets import (
     CHROMATIN_2016,
     COLLINS_2007,
-    CONDITIONS_2021,
     DIGENIC_2010,
     DIGENIC_2016,
-    FITNESS_2016,
     FULL_2016,
     GIS_2018,
-    MORPHOLOGY_2020,
     REPAIR_2016,
     SCHULDINER_2005,
     STRINGENT_2010,
     TAU_SGA,
     UPR_2009,
-    as_calls,
-    by_environment,
-    once_per_strain,
 )
 from wildtype.sources.yeast.readers import READERS
 from wildtype.sources.yeast.screens.costanzo2010 import INTERMEDIATE, RAW_TABLE, STRINGENT
 from wildtype.sources.yeast.screens.costanzo2016 import FILES
 from wildtype.sources.yeast.screens.single_fitness import FITNESS
+from wildtype.sources.yeast.strain_datasets import CONDITIONS_2021, FITNESS_2016, MORPHOLOGY_2020
 from wildtype.sources.yeast.traits.single_deletions import STUDIES, measured_as
 
 NAMES = (DIGENIC_2010, STRINGENT_2010, DIGENIC_2016, FITNESS_2016)
@@ -215,21 +205,6 @@ def test_the_agreement_of_the_two_studies_is_said_of_both(small, organism: Organ
         )
 
 
-def test_a_number_repeated_at_the_other_temperature_is_no_second_measurement(
-    small, organism: Organism
-) -> None:
-    with stored(small.path, organism) as store:
-        m = store.select(Query().study("costanzo2016").phenotype("fitness").order(1))
-    left, report = once_per_strain(m)
-    assert report.merged == {"the number of 30 °C repeated at 26 °C": 5}  # sn1, dma1, damp9, damp174, sn7
-    cold = [r for r in left.records() if r.environment.temperature == 26]
-    assert sorted(r.replicate for r in cold) == [
-        "strain YAL001C_tsa508",
-        "strain YAL001C_tsq508",
-        "strain YAL005C_dma30",  # with a suppressor: for the stages to drop
-    ]
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_the_second_build_comes_from_the_cache(
@@ -382,62 +357,6 @@ def test_a_folder_without_any_dataset_is_an_error(
     small.write(FITNESS, "damaged\n")
     with pytest.raises(SourceError, match=FITNESS):
         catalogue.build("yeast", small.path)
-
-
-GROWTH = PhenotypeDefinition(name="growth", min_order=0)
-STUDY = Study(name="toy", publication=Publication(citation="nobody"), organism="toy")
-
-
-def measured(environments: list[Environment]) -> Measurements:
-    """Growth of three mutants, one of them twice, in every environment."""
-    count = len(environments)
-    sets = [[], [0], [0, 1], [0, 1]] * count
-    return Measurements.build(
-        STUDY,
-        genes=("A", "B"),
-        gene=[g for s in sets for g in s],
-        offsets=np.cumsum([0, *map(len, sets)]),
-        environments=environments,
-        phenotypes=[GROWTH],
-        environment=np.repeat(np.arange(count), 4),
-        phenotype=np.zeros(4 * count, np.int64),
-        value=np.arange(4.0 * count),
-        replicate=["", "", "a", "b"] * count,
-    )
-
-
-def drug(name: str, dose: float = np.nan, unit: str = "", medium: str = "YPD") -> Environment:
-    return Environment(medium=medium, compounds=(Compound(name=name, dose=dose, unit=unit),))
-
-
-def test_every_environment_becomes_a_phenotype_and_strains_their_mean() -> None:
-    turned, report = by_environment(
-        measured([drug("tamoxifen"), drug("MMS", 0.01, "%"), Environment(medium="YPD")])
-    )
-    organism = Organism("toy", GeneIndex(["A", "B"], organism="toy"))
-    dataset = build_stages(turned, organism, name="toy", before=[report])
-    assert [p.name for p in dataset.phenotypes] == [
-        "growth:MMS 0.01 %",
-        "growth:reference",
-        "growth:tamoxifen",
-    ]
-    assert {p.source for p in dataset.phenotypes} == {"toy:growth"}
-    assert dataset.conditions == ("YPD",)
-    of = dataset.table.take(np.flatnonzero(dataset.table.phenotype == 2))
-    assert (of.order.tolist(), of.value.tolist()) == ([0, 1, 2], [0.0, 1.0, 2.5])
-
-
-def test_environments_that_compounds_do_not_tell_apart_are_refused() -> None:
-    for two in ([drug("MMS"), drug("MMS", medium="SD")], [drug("MMS"), drug("DMSO", medium="SD")]):
-        with pytest.raises(DatasetError, match="differ in compounds and in nothing else"):
-            by_environment(measured(two))
-
-
-def test_calls_are_one_phenotype_whatever_their_sign() -> None:
-    called, report = as_calls(measured([drug("MMS")]))
-    assert called.phenotypes == (CALL,)
-    assert set(called.value) == {1.0}
-    assert report.rows_out == 4
 
 
 def test_features_of_the_own_table_are_refused(small, organism: Organism) -> None:

@@ -14,7 +14,8 @@ from tests.sources.yeast.stored import build, stored
 from wildtype.datasets.crosses import expand, split_crosses
 from wildtype.mutants.grid import pair_codes
 from wildtype.organism import Organism
-from wildtype.sources.yeast.datasets import FULL_2016, RECIPES
+from wildtype.sources.yeast.datasets import RECIPES
+from wildtype.sources.yeast.pair_datasets import FULL_2016
 
 QUERIES = ("YAL002W_sn1", "YAL003W_sn2", "YAL001C_tsq508", "YEL009C_sn4")
 ARRAYS = ("YDL227C_dma1", "YBL093C_dma2", "YAL005C_dma3", "YFL039C_tsa4", "YAL002W_dma5")

@@ -18,25 +18,22 @@ from wildtype.mutants.grid import pair_codes
 from wildtype.organism import GeneIndex, Organism
 from wildtype.sources.text import match_genes
 from wildtype.sources.yeast import RECIPES, build_dataset
-from wildtype.sources.yeast.datasets import (
-    CALLS,
+from wildtype.sources.yeast.dataset_steps import as_calls, by_environment
+from wildtype.sources.yeast.pair_datasets import (
     CHROMATIN_2016,
     COLLINS_2007,
     DIGENIC_2010,
     DIGENIC_2016,
-    FITNESS_2016,
     GIS_2018,
     REPAIR_2016,
     SCHULDINER_2005,
     STRINGENT_2010,
     TAU_SGA,
     UPR_2009,
-    XGA,
-    as_calls,
-    by_environment,
 )
 from wildtype.sources.yeast.readers import READERS
 from wildtype.sources.yeast.screens.kuzmin2018 import read_query_assignment
+from wildtype.sources.yeast.strain_datasets import CALLS, FITNESS_2016, XGA
 
 
 @pytest.fixture(scope="module")

@@ -11,8 +11,9 @@ from wildtype.errors import MissingFileError, SourceError
 from wildtype.organism import GeneIndex
 from wildtype.report.data_tables import sources_markdown
 from wildtype.sources.catalogue import PROVENANCE
-from wildtype.sources.yeast.datasets import FITNESS_2016, RECIPES
+from wildtype.sources.yeast.datasets import RECIPES
 from wildtype.sources.yeast.readers import MEASURED, READERS, ingest, survey
+from wildtype.sources.yeast.strain_datasets import FITNESS_2016
 
 AWAITING_READERS: dict[str, str] = {}
 """Files that a folder of publishers' files may hold and that no reader reads yet, and why."""

@@ -15,8 +15,8 @@ from wildtype.mutants import Kind
 from wildtype.organism import GeneIndex, Organism
 from wildtype.seeds import generator
 from wildtype.sources.yeast import build_dataset
-from wildtype.sources.yeast.datasets import TRIGENIC, TRIGENIC_2018
 from wildtype.sources.yeast.screens.sga_strains import HO
+from wildtype.sources.yeast.strain_datasets import TRIGENIC, TRIGENIC_2018
 
 ORFS = sorted({o for pair in files.PAIRS for o in pair[::2]} | {s.partition("_")[0] for s, _ in files.ARRAYS})
 ORGANISM = Organism("yeast", GeneIndex([*ORFS, HO], organism="yeast"))

@@ -20,6 +20,12 @@ from wildtype.mutants.ragged import joint, ragged_ranks
 from wildtype.sources.row_filter import Ints
 from wildtype.sources.yeast.screens.screen_grid import LINKED_KB
 
+OWN_SINGLES = (
+    "the study's own fitness of single mutants (arrays and control queries): of a deletion where there is "
+    "one, else of the reduced alleles"
+)
+NO_REPLICATES = "no replicate measurements: no noise guide"
+
 
 def row_counts(dataset: Dataset) -> str:
     """Return how many rows the files have, as the first stage counted them."""
