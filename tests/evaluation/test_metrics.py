@@ -18,6 +18,7 @@ from wildtype.evaluation.metrics import (
     METRICS,
     SURE,
     Undefined,
+    among,
     auroc_statistic,
     bind,
     pearson_statistic,
@@ -235,3 +236,13 @@ def test_positive_labels_may_have_their_own_threshold() -> None:
     bound = bind(truth, predicted, strong=2.5, strong_positive=2.0)
     wanted = sk.roc_auc_score([1, 0, 0, 1, 1], np.abs(predicted))
     assert bound.values(5)["auroc_strong"] == pytest.approx(wanted)
+
+
+@pytest.mark.parametrize("rows", [[2, 3, 4], [4, 2, 3], [0, 2, 4], [3], []])
+def test_a_statistic_of_some_rows_is_given_their_weights(rows: list[int]) -> None:
+    """Neighbours by a view, others by a copy; a mask and positions say the same."""
+    weights = np.random.default_rng(0).uniform(size=(6, 2))
+    at = np.array(rows, np.int64)
+    np.testing.assert_array_equal(among(at, np.asarray)(weights), weights[at])
+    mask = np.isin(np.arange(6), at)
+    np.testing.assert_array_equal(among(mask, np.asarray)(weights), weights[mask])

@@ -34,7 +34,9 @@ NAN = float("nan")
 """One object: NaN != NaN, but tuples compare identical objects as equal, and so do estimates."""
 
 CLUSTERS = ("genes", "query-pairs", "gene-sets")
-_ENTRIES = 1 << 20  # weights held at once: 8 MiB
+_ENTRIES = (
+    1 << 22
+)  # weights held at once: 32 MiB. Of 600,000 rows some replicates share one pass over moments.
 
 
 @dataclass(frozen=True)

@@ -266,6 +266,9 @@ def one_gene_statistic(truth: ArrayLike, prediction: ArrayLike, pairs: Ints) -> 
 def among(rows: Mask | NDArray[np.int64], statistic: Statistic) -> Statistic:
     """Return a statistic of some rows (a mask [M] or positions) as one of all rows [M]."""
     at = np.flatnonzero(rows) if rows.dtype == bool else rows
+    if len(at) and (np.diff(at) == 1).all():  # a view of the weights: nothing is copied for each replicate
+        beside = slice(int(at[0]), int(at[-1]) + 1)
+        return lambda weights: statistic(weights[beside])
     return lambda weights: statistic(weights[at])
 
 
