@@ -127,25 +127,26 @@ def bootstrap_weights(clusters: Clusters, replicates: int, seed: int) -> Iterato
     step = max(_ENTRIES // max(rows, clusters.count, 1), 1)
     orders = np.diff(clusters.offsets)
     positions = [np.flatnonzero(orders > j) for j in range(int(orders.max(initial=0)))]
+    members = [clusters.member[clusters.offsets[at] + j] for j, at in enumerate(positions)]
     for start in range(0, replicates, step):
         width = min(step, replicates - start)
         # Draw one replicate after the other, so that the result does not depend on how many are held at once.
-        drawn = np.empty((clusters.count, width))
-        for r in range(width):
+        weights = np.ones((width, rows))
+        drawn = np.empty(clusters.count)
+        for own in weights:
             first = 0
             for size in clusters.pools:
                 # n draws with replacement from n clusters: multinomial multiplicities with mean 1.
                 picks = rng.integers(0, size, size)
-                drawn[first : first + size, r] = np.bincount(picks, minlength=size)
+                drawn[first : first + size] = np.bincount(picks, minlength=size)
                 first += size
-        weights = np.ones((rows, width))
-        # The product over a row's clusters, position by position: rows have different numbers of clusters.
-        for j, at in enumerate(positions):
-            if at.size == rows:
-                weights *= drawn[clusters.member[clusters.offsets[:-1] + j]]
-            else:
-                weights[at] *= drawn[clusters.member[clusters.offsets[at] + j]]
-        yield weights
+            # Product over the clusters of a row, by position: rows have different numbers of clusters.
+            for at, member in zip(positions, members, strict=True):
+                if at.size == rows:
+                    own *= drawn[member]
+                else:
+                    own[at] *= drawn[member]
+        yield weights.T  # one replicate lies behind the other: statistics of ranked rows walk along each
 
 
 def bootstrap(

@@ -108,7 +108,9 @@ class Ranking:
 
     def _descend(self, weights: Floats, lengths: Floats) -> Floats:
         out = np.empty((2 + len(lengths), weights.shape[1]))
-        by_weighting = np.ascontiguousarray(weights.T, dtype=np.float64)
+        by_weighting = np.asarray(weights.T, dtype=np.float64)
+        if by_weighting.strides[1] != by_weighting.itemsize:
+            by_weighting = np.ascontiguousarray(by_weighting)
         _descend(self._order, self._last, self._hit, by_weighting, lengths, out)
         return out
 
