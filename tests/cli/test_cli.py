@@ -67,6 +67,9 @@ def test_other_bad_input_is_one_sentence(tmp_path: Path) -> None:
     assert_one_sentence(wildtype("data", "build", "yeast", "--from", str(tmp_path)), str(tmp_path))
     assert_one_sentence(wildtype("data", "show", "yeast-digenic-costanzo2010"), "wildtype data build yeast")
     assert_one_sentence(wildtype("evaluate", str(tmp_path)), "no finished run")
+    log = tmp_path / "0.log"
+    log.write_text("beside the runs")
+    assert_one_sentence(wildtype("evaluate", str(log)), "is a file, and not the directory of a run")
 
 
 def test_debug_shows_the_traceback(tmp_path: Path) -> None:

@@ -83,6 +83,11 @@ class Run:
             raise CheckpointError(
                 f"{str(self.path)!r} holds no finished run ({name} is missing): check the path, or resume it"
             ) from error
+        except NotADirectoryError as error:
+            raise CheckpointError(
+                f"{str(self.path)!r} is a file, and not the directory of a run: name the directory, "
+                "as in runs/NAME"
+            ) from error
         except (ValueError, OSError) as error:
             raise CheckpointError(f"{str(path)!r} is damaged ({reason_of(error)}): {COPY}") from error
 
