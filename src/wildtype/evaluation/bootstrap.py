@@ -34,9 +34,8 @@ NAN = float("nan")
 """One object: NaN != NaN, but tuples compare identical objects as equal, and so do estimates."""
 
 CLUSTERS = ("genes", "query-pairs", "gene-sets")
-_ENTRIES = (
-    1 << 22
-)  # weights held at once: 32 MiB. Of 600,000 rows some replicates share one pass over moments.
+_ENTRIES = 1 << 22
+"""Weights held at once, 32 MiB: of 600,000 rows, seven replicates share each pass over the moments."""
 
 
 @dataclass(frozen=True)
@@ -146,7 +145,8 @@ def bootstrap_weights(clusters: Clusters, replicates: int, seed: int) -> Iterato
                     own *= drawn[member]
                 else:
                     own[at] *= drawn[member]
-        yield weights.T  # one replicate lies behind the other: statistics of ranked rows walk along each
+        # The weights of one replicate lie beside each other in memory: `Ranking` walks along them.
+        yield weights.T
 
 
 def bootstrap(

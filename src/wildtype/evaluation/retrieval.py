@@ -109,6 +109,7 @@ class Ranking:
     def _descend(self, weights: Floats, lengths: Floats) -> Floats:
         out = np.empty((2 + len(lengths), weights.shape[1]))
         by_weighting = np.asarray(weights.T, dtype=np.float64)
+        # Those of `bootstrap_weights`, or of neighbouring rows among them, need no copy.
         if by_weighting.strides[1] != by_weighting.itemsize:
             by_weighting = np.ascontiguousarray(by_weighting)
         _descend(self._order, self._last, self._hit, by_weighting, lengths, out)
