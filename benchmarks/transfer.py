@@ -4,7 +4,7 @@ Runs are pairs of equal seed and fold of a split that hides genes: one that look
 (``data.screens`` with ``data.unseen_in_screens=true``), and one that does not. Test rows are grouped by what
 the other screens measured of them. A pair that one of them measured is *replication*; of one that none did,
 but whose new genes they have, it is *transfer*. Genes are new that the split hides. Predictions are stored:
-no run is trained again.
+no run is trained again. A list of significant pairs is predicted anew, since a run tests a sample of crosses.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ import pandas as pd
 import typer
 from numpy.typing import NDArray
 
+import wildtype
 from wildtype.errors import ConfigError
 from wildtype.evaluation.bootstrap import bootstrap, find_clusters, interval
 from wildtype.evaluation.metrics import (
@@ -51,6 +52,9 @@ def bench_transfer(
     runs: Annotated[list[Path], typer.Argument(help="Run directories: with and without data.screens.")],
     *,
     phenotype: Annotated[str, typer.Option(help="Which phenotype of the test rows.")] = "epsilon",
+    listed: Annotated[
+        str, typer.Option(help="Predict the phenotype of all rows of this dataset with a new gene instead.")
+    ] = "",
     replicates: Annotated[int, typer.Option(help="Bootstrap replicates behind the intervals.", min=1)] = 300,
     seed: Annotated[int, typer.Option(help="Of the resamples.")] = 0,
 ) -> dict[str, Any]:
@@ -58,7 +62,7 @@ def bench_transfer(
     with_screens, alone = _by_seed_and_fold(runs)
     screens = Measured.of(with_screens)
     rows = []
-    for source, frame in _joined(with_screens, alone, phenotype):
+    for source, frame in _joined(with_screens, alone, phenotype, listed):
         for group, mask in screens.groups(frame):
             if (n := int(mask.sum())) >= LEAST:
                 row = {"labels": source, "rows": group, "n": n}
@@ -88,12 +92,16 @@ class Measured:
         return cls(chosen, pairs, frozenset(gene for pair in pairs for gene in pair))
 
     def groups(self, frame: pd.DataFrame) -> Iterator[tuple[str, Mask]]:
-        """Yield a name and the rows of every group, by how many new genes they have and who has them."""
+        """Yield a name and the rows of every group, by how many new genes they have and who has them.
+
+        The first group of a number of new genes is all of its rows.
+        """
         genes = [tuple(sorted(text.split(","))) for text in frame["genes"]]
         measured = np.array([pair in self.pairs for pair in genes], bool)
         known = np.array([self.genes.issuperset(new) for new in frame["new"]], bool)
         for count, text in ((1, "new gene"), (2, "two new genes")):
             rows = frame["new"].map(len).to_numpy() == count
+            yield f"{text}, all rows", rows
             yield f"{text}, pair measured elsewhere (replication)", rows & measured
             yield f"{text} elsewhere, pair not measured (transfer)", rows & known & ~measured
             yield f"{text}, not elsewhere", rows & ~known & ~measured
@@ -123,12 +131,16 @@ def _joined(
     with_screens: Mapping[tuple[int, int | None], Path],
     alone: Mapping[tuple[int, int | None], Path],
     phenotype: str,
+    listed: str,
 ) -> Iterator[tuple[str, pd.DataFrame]]:
     """Yield the source of labels and the rows of all seeds and folds with both predictions."""
     parts: dict[str, list[pd.DataFrame]] = {}
     for key, run in with_screens.items():
-        ours, theirs = (_rows(folder, phenotype) for folder in (run, alone[key]))
-        held = {gene for part in read_json(run / SPLIT)["held_out_genes"].values() for gene in part}
+        ours, theirs = (
+            {listed: _listed_rows(folder, phenotype, listed)} if listed else _rows(folder, phenotype)
+            for folder in (run, alone[key])
+        )
+        held = {gene for part in _held_out(run).values() for gene in part}
         for source in [name for name in ours if name in theirs]:
             both = ours[source].merge(theirs[source], on=SAME, suffixes=("", "_alone"))
             if not len(both) == len(ours[source]) == len(theirs[source]):
@@ -150,6 +162,32 @@ def _rows(run: Path, phenotype: str) -> dict[str, pd.DataFrame]:
         name: frame[(frame["phenotype"] == phenotype) & (frame["unseen"] > 0) & np.isfinite(frame["value"])]
         for name, frame in frames.items()
     }
+
+
+def _listed_rows(run: Path, phenotype: str, name: str) -> pd.DataFrame:
+    """Return the rows of a dataset with a gene that the run tested as new, and what the run says of them."""
+    frame, tested = load_dataset(name).to_pandas(), set(_held_out(run)["test"])
+    new = frame["genes"].map(lambda text: not tested.isdisjoint(text.split(",")))
+    # A value that a table has twice would be joined with itself.
+    frame = frame[new].drop_duplicates(SAME)
+    predictor = wildtype.load(run)
+    if phenotype not in predictor.phenotypes:
+        raise ConfigError(
+            f"phenotype={phenotype!r} is none of {run}; known: {', '.join(predictor.phenotypes)}"
+        )
+    mutants = [
+        [f"{gene}:{kind}" for gene, kind in zip(genes.split(","), kinds.split(","), strict=True)]
+        for genes, kinds in zip(frame["genes"], frame["kinds"], strict=True)
+    ]
+    # The model's numbers, as of its test rows: `predict` says nothing of an essential gene named as deleted.
+    said = predictor.checkpoint.predict(predictor.table(mutants))
+    return frame[SAME].assign(**{MODEL: said[:, predictor.phenotypes.index(phenotype)]})
+
+
+def _held_out(run: Path) -> dict[str, list[str]]:
+    """Return the genes that the split of a run hides, by side."""
+    held: dict[str, list[str]] = read_json(run / SPLIT)["held_out_genes"]
+    return held
 
 
 def _scores(frame: pd.DataFrame, replicates: int, seed: int) -> dict[str, Any]:

@@ -67,7 +67,7 @@ def test_rows_are_grouped_by_what_the_other_screen_measured(tmp_path: Path) -> N
     ]
     rows = {row["rows"]: row for row in bench_transfer(runs, replicates=50)["rows"]}
     measured = {tuple(sorted(pair)) for pair in OTHER}
-    expected = {"measured": 0, "known": 0, "not elsewhere": 0}
+    expected = {"all": 0, "measured": 0, "known": 0, "not elsewhere": 0}
     for fold in range(2):
         for i, a in enumerate(GENES):
             for b in GENES[i + 1 :]:
@@ -75,6 +75,7 @@ def test_rows_are_grouped_by_what_the_other_screen_measured(tmp_path: Path) -> N
                 if len(new) == 1:
                     kind = "known" if new[0] in GENES[:20] else "not elsewhere"
                     expected["measured" if (a, b) in measured else kind] += 2  # seeds
+                    expected["all"] += 2
     found = {text: row["n"] for text, row in rows.items() if text.startswith("new gene")}
     assert list(found.values()) == list(expected.values())
     for row in rows.values():
@@ -110,3 +111,45 @@ def test_runs_that_do_not_match_are_refused(tmp_path: Path) -> None:
     pd.read_parquet(other / "predictions.parquet")[1:].to_parquet(other / "predictions.parquet")
     with pytest.raises(ConfigError, match="were tested on different test rows: train both on one split"):
         bench_transfer([one, other])
+
+
+def test_a_list_is_predicted_by_each_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pairs = [(a, b) for i, a in enumerate(GENES) for b in GENES[i + 1 :]]
+    rows = pd.DataFrame(
+        {
+            "genes": [",".join(pair) for pair in pairs],
+            "kinds": ["absent,reduced" if i % 3 else "reduced,absent" for i in range(len(pairs))],
+            "value": np.random.default_rng(3).normal(0, 0.1, len(pairs)),
+        }
+    )
+    truth = dict(zip(zip(rows.genes, rows.kinds, strict=True), rows.value, strict=True))
+    frames = {"other": pd.DataFrame({"genes": [",".join(pair) for pair in OTHER]})}
+    frames["listed"] = pd.concat([rows, rows[:40]])  # some rows twice
+
+    def load(run: Path) -> SimpleNamespace:
+        """Return a predictor of two phenotypes that says half of what is true of a pair, and noise alone."""
+        noise = np.random.default_rng(4 + run.name.startswith("alone"))
+
+        def predict(mutants: list[list[str]]) -> np.ndarray:
+            parts = [tuple(zip(*(text.split(":") for text in mutant), strict=True)) for mutant in mutants]
+            said = [truth[",".join(genes), ",".join(kinds)] for genes, kinds in parts]
+            spread = 0.1 if run.name.startswith("joint") else 1.0
+            return np.stack([np.zeros(len(said)), np.array(said) / 2 + noise.normal(0, spread, len(said))], 1)
+
+        checkpoint = SimpleNamespace(predict=predict)
+        return SimpleNamespace(phenotypes=["epsilon", "strong"], table=lambda x: x, checkpoint=checkpoint)
+
+    monkeypatch.setattr(transfer.wildtype, "load", load)
+    monkeypatch.setattr(
+        transfer, "load_dataset", lambda name: SimpleNamespace(to_pandas=lambda: frames[name])
+    )
+    runs = [a_run(tmp_path, f"{side}-0-{fold}", 0.1) for side in ("joint", "alone") for fold in range(2)]
+    found = bench_transfer(runs, phenotype="strong", listed="listed", replicates=20)["rows"]
+    assert {row["labels"] for row in found} == {"listed"}
+    new = [sum(int(gene[1:]) % 5 == fold for gene in pair) for pair in pairs for fold in range(2)]
+    every = {row["rows"]: row for row in found}
+    assert every["new gene, all rows"]["n"] == new.count(1)
+    assert every["two new genes, all rows"]["n"] == new.count(2)
+    assert every["new gene, all rows"]["r low"] > 0
+    with pytest.raises(ConfigError, match=r"phenotype='tau' is none of .*; known: epsilon, strong"):
+        bench_transfer(runs, phenotype="tau", listed="listed")
