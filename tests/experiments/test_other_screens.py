@@ -93,7 +93,7 @@ def test_rows_of_an_external_test_are_no_evidence(scores: Dataset) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "why"), [("listed", "the listed crosses of a grid"), ("tiny", "the dataset of the run")]
+    ("name", "why"), [("listed", "another list of the crosses of"), ("tiny", "the dataset of the run")]
 )
 def test_wrong_screens_are_refused(monkeypatch: pytest.MonkeyPatch, name: str, why: str) -> None:
     whole = screened_dataset(N)
@@ -102,6 +102,84 @@ def test_wrong_screens_are_refused(monkeypatch: pytest.MonkeyPatch, name: str, w
     monkeypatch.setattr(module, "load_dataset", lambda name, **options: found[name])
     with pytest.raises(ConfigError, match=rf"data.screens names .*{why}"):
         prepare(settings(f"data.screens=[{name}]"), whole)
+
+
+def seen_on_grid(*words: str, listed: Dataset | None = None) -> tuple[module.RunData, Dataset, PairMatrix]:
+    """Return a run on a map, the grid on its genes, and what the run sees of the crosses of the grid."""
+    whole, grid = outside("scores", score=True), screened_dataset(N) if listed is None else listed
+    data = prepare(settings("data.screens=[listed]", *words), whole)
+    (screen,) = data.known().screens
+    return data, grid, screen.matrix
+
+
+def test_crosses_of_a_grid_are_seen_whether_listed_or_not(scores: Dataset) -> None:
+    data, grid, matrix = seen_on_grid()
+    ours, theirs = data.dataset.organism.genes, grid.organism.genes
+    crosses = strain_crosses(grid_of(grid))
+    value = {
+        (frozenset(pair), tuple(kinds)): v
+        for pair, kinds, v in zip(
+            grid.table.matrix(2).tolist(),
+            grid.table.kind.reshape(-1, 2).tolist(),
+            grid.table.value,
+            strict=True,
+        )
+    }
+    mapping = theirs.mapping_to(ours)
+    assert matrix.of_grid
+    assert matrix.known.sum() == 2 * len(crosses)
+    listed = 0
+    for pair, kinds in zip(crosses.matrix(2).tolist(), crosses.kind.reshape(-1, 2).tolist(), strict=True):
+        i, j = matrix.find(mapping[pair], np.array(kinds, np.uint8))
+        expected = value.get((frozenset(pair), tuple(kinds)), 0.0)
+        listed += expected != 0
+        assert matrix.known[i, j]
+        assert matrix.values[i, j] == np.float32(expected)
+    assert listed == len(grid.table)
+
+
+def test_held_out_genes_are_hidden_in_a_grid(scores: Dataset) -> None:
+    data, _, matrix = seen_on_grid("split.name=any-unseen")
+    held = data.dataset.organism.genes.find_all([g for x in data.split.held_out_genes.values() for g in x])
+    _, _, shown = seen_on_grid("split.name=any-unseen", "data.unseen_in_screens=true")
+    assert np.isin(held, shown.gene).any()
+    assert not np.isin(held, matrix.gene).any()
+
+
+def test_crosses_of_a_group_that_are_no_training_pairs_are_unknown(
+    scores: Dataset, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    grid = screened_dataset(N)
+    grid = replace(grid, provenance={"laboratory": ("other", "tiny")})
+    found = {"listed": grid}
+    monkeypatch.setattr(module, "load_dataset", lambda name, **options: found[name])
+    data, _, matrix = seen_on_grid(listed=grid)
+    table, part = data.dataset.table, np.zeros(len(data.dataset.table), bool)
+    part[data.split.train] = True
+    i, j = np.nonzero(np.triu(matrix.known))
+    visible = {frozenset(pair) for pair in zip(matrix.gene[i].tolist(), matrix.gene[j].tolist(), strict=True)}
+    trained = {frozenset(pair) for pair in table.take(part).matrix(2).tolist()}
+    assert visible
+    assert visible <= trained
+    # A listed cross that is hidden leaves no value either.
+    assert not matrix.values[~matrix.known].any()
+
+
+def test_a_map_is_predicted_with_a_grid(scores: Dataset, tmp_path: Path) -> None:
+    words = (f"run.folder={tmp_path / 'run'}", "data.screens=[listed]")
+    done = train(settings_of_pairs(*words), dataset=outside("scores", score=True))
+    two = load(done.path).checkpoint
+    (screen,) = two.known.screens
+    (given,) = done.predictor.checkpoint.known.screens
+    assert screen.matrix.of_grid
+    for name in ("gene", "kind", "values", "known"):
+        np.testing.assert_array_equal(getattr(screen.matrix, name), getattr(given.matrix, name))
+    rows = outside("scores", score=True).table
+    before = two.predict(rows)
+    np.testing.assert_array_equal(before, done.predictor.checkpoint.predict(rows))
+    nothing = replace(screen, matrix=replace(screen.matrix, known=np.zeros_like(screen.matrix.known)))
+    changed = replace(two, known=replace(two.known, screens=(nothing,)))
+    assert not np.array_equal(before, changed.predict(rows))
 
 
 def test_a_model_that_looks_at_no_other_screen_says_so(scores: Dataset, tmp_path: Path) -> None:

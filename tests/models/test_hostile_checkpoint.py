@@ -235,6 +235,8 @@ SCREEN = {
         ("second", np.array([1], np.int32), "expected 2 numbers"),
         ("value", np.array([0.1, np.inf], np.float32), "values that are no numbers"),
         ("value", np.array(["a", "b"]), "expected 2 numbers"),
+        ("crossed", np.zeros(1, np.uint8), "no bit for each of 3 times 3 crosses"),
+        ("crossed", np.zeros(2, np.int64), "no bit for each of 3 times 3 crosses"),
     ],
 )
 def test_pairs_of_other_screens_fit_their_strains(

@@ -15,6 +15,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from wildtype.evidence.other_screens import CROSSED
 from wildtype.mutants.table import Kind, MutantTable
 
 LARGEST = 1e15
@@ -94,3 +95,6 @@ def require_screen(file: str, arrays: Mapping[str, NDArray[Any]], genes: int) ->
         raise ValueError(f"{file} has strains that are not in ascending order")
     if not np.isfinite(arrays["value"]).all():
         raise ValueError(f"{file} has values that are no numbers")
+    crossed = arrays.get(CROSSED)
+    if crossed is not None and (crossed.dtype != np.uint8 or crossed.shape != (-(-(strains**2) // 8),)):
+        raise ValueError(f"{file} has no bit for each of {strains:,} times {strains:,} crosses")

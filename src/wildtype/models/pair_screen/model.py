@@ -155,7 +155,10 @@ class PairScreen(Model):
         similarity = rows.organism.similarity
         assert similarity is not None
         matrix = rows.known.pair_matrix(rows.outputs[0])
-        self.kernel = KernelWeights(LearnedKernel.of_matrix(similarity, matrix))
+        # Which genes are alike is a matter of the organism: a small map takes it from the largest screen.
+        visible = [matrix, *(screen.matrix for screen in rows.known.screens)]
+        most = max(visible, key=lambda each: int(each.known.sum()))
+        self.kernel = KernelWeights(LearnedKernel.of_matrix(similarity, most))
         index = self._index(matrix, similarity, rows.known.screens)
         learn = _Learning.of(rows.train)
         counts = []
