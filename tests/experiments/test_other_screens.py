@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from tests.experiments.test_crosses import settings
@@ -180,6 +181,40 @@ def test_a_map_is_predicted_with_a_grid(scores: Dataset, tmp_path: Path) -> None
     nothing = replace(screen, matrix=replace(screen.matrix, known=np.zeros_like(screen.matrix.known)))
     changed = replace(two, known=replace(two.known, screens=(nothing,)))
     assert not np.array_equal(before, changed.predict(rows))
+
+
+def like_the_grid(seed: int = 1) -> Dataset:
+    """Return a map of all pairs in another unit that measured what the grid did, with noise."""
+    whole, grid = outside("scores", score=True), screened_dataset(N)
+    effect = dict(zip(map(frozenset, grid.table.matrix(2).tolist()), grid.table.value, strict=True))
+    mapping = whole.organism.genes.mapping_to(grid.organism.genes)
+    value = [effect.get(frozenset(pair), 0.0) for pair in mapping[whole.table.matrix(2)].tolist()]
+    noise = np.random.default_rng(seed).normal(0, 0.5, len(value))
+    return replace(whole, table=replace(whole.table, value=(30 * np.array(value) + noise).astype(np.float32)))
+
+
+def test_few_pairs_weigh_what_a_grid_says(scores: Dataset, tmp_path: Path) -> None:
+    dataset = like_the_grid()
+    few = ("split.test=0.9", "split.validation=0.03")
+    done = train(
+        settings_of_pairs(f"run.folder={tmp_path / 'run'}", "data.screens=[listed]", *few), dataset=dataset
+    )
+    two = load(done.path).checkpoint
+    tested = pd.read_parquet(tmp_path / "run" / "predictions.parquet")
+    assert len(tested) > 600
+    assert np.corrcoef(tested.value, tested.pair_screen)[0, 1] > 0.8
+    assert all(len(forest) == 0 for forest in two.model.forests.values())
+    rows = dataset.table
+    np.testing.assert_array_equal(two.predict(rows), done.predictor.checkpoint.predict(rows))
+
+
+def test_pairs_that_a_grid_says_nothing_of_keep_their_own_model(scores: Dataset, tmp_path: Path) -> None:
+    done = train(
+        settings_of_pairs(f"run.folder={tmp_path / 'run'}", "data.screens=[listed]"),
+        dataset=outside("scores", score=True),
+    )
+    forests = load(done.path).checkpoint.model.forests
+    assert len(forests["0_0"]) > 0
 
 
 def test_a_model_that_looks_at_no_other_screen_says_so(scores: Dataset, tmp_path: Path) -> None:

@@ -450,6 +450,11 @@ def closed_forms(names: Sequence[str]) -> NDArray[np.bool_]:
     return np.array([name.startswith(CLOSED) for name in names], bool)
 
 
+def of_screens(names: Sequence[str]) -> NDArray[np.bool_]:
+    """Return which columns [f] are what other screens say."""
+    return np.array([name.startswith(SCREEN) for name in names], bool)
+
+
 def _listed(values: Floats, known: NDArray[np.bool_]) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
     """Return which known cells [s, s] are negative and positive interactions.
 

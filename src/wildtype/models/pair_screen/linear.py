@@ -34,6 +34,9 @@ class LinearColumns(nn.Module):
     weight, low, high : float64 [f]
         Of each column, and the range of its values in training.
     start : float64 []
+    left_out : float
+        Mean squared error of training rows that are left out one by one, of a fit by ridge regression; else
+        NaN. A checkpoint does not hold it.
     """
 
     weight: Tensor
@@ -46,6 +49,7 @@ class LinearColumns(nn.Module):
         for name in ("weight", "low", "high"):
             self.register_buffer(name, torch.zeros(0, dtype=torch.float64))
         self.register_buffer("start", torch.zeros((), dtype=torch.float64))
+        self.left_out = np.nan
 
     @classmethod
     def fit(
@@ -79,6 +83,7 @@ class LinearColumns(nn.Module):
             else:
                 ridge = RidgeCV(PENALTIES, fit_intercept=False)
                 found[used] = ridge.fit(standard, y - middle, sample_weight=weights).coef_ / sd[used]
+                out.left_out = -float(ridge.best_score_)
         out.weight = torch.from_numpy(found)
         out.low, out.high = torch.from_numpy(values.min(axis=0)), torch.from_numpy(values.max(axis=0))
         out.start = torch.tensor(middle - float(mean @ found), dtype=torch.float64)

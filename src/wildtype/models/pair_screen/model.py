@@ -4,8 +4,9 @@ Columns of `wildtype.evidence.pair_columns` describe a pair by all visible cross
 for each output answers: one for pairs of two seen genes, one for pairs with one unseen gene, and one
 for pairs of two unseen genes. Each is the mean of trees that may ask for every column and of trees that read
 closed forms of the whole screen alone. Of a map, in which every known pair was measured, answers are the mean
-of that forest and a weighted sum of columns, and for unseen genes the sum alone. Nothing but the kernel of
-genes is trained by gradients.
+of that forest and a weighted sum of columns, and for unseen genes the sum alone. A map of few pairs is
+answered by a weighted sum of what other screens say, where that has the smaller error on pairs that are left
+out. Nothing but the kernel of genes is trained by gradients.
 
 Legend: b mutants · u distinct pairs · f columns · p outputs.
 """
@@ -13,6 +14,7 @@ Legend: b mutants · u distinct pairs · f columns · p outputs.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -24,7 +26,7 @@ from torch import Tensor, nn
 from wildtype.errors import ConfigError
 from wildtype.evidence.learned_kernel import LearnedKernel
 from wildtype.evidence.other_screens import OtherScreen
-from wildtype.evidence.pair_columns import closed_forms, rising
+from wildtype.evidence.pair_columns import closed_forms, of_screens, rising
 from wildtype.evidence.pair_index import PairIndex, Pairs
 from wildtype.evidence.pair_matrix import PairMatrix
 from wildtype.evidence.reference import ReferenceMeasurements
@@ -166,6 +168,8 @@ class PairScreen(Model):
             counts.append(f"{len(found.pair):,} with {unseen} unseen")
             if not matrix.of_grid:
                 self._fit_linear(unseen, found, index.names, learn, rows)
+                if not unseen and self._left_to_screens(found, index.names, learn, rows):
+                    return f"{len(found.pair):,} pairs weigh what other screens say: too few for more"
                 if unseen:
                     continue  # trees are worse than sums there: they learn from few and noisy columns
             every = np.arange(found.columns.shape[1])
@@ -178,19 +182,43 @@ class PairScreen(Model):
     def _fit_linear(
         self, unseen: int, found: _Described, names: Sequence[str], learn: _Learning, rows: RunRows
     ) -> None:
+        columns = rising(names) | (np.array(names) == "additive")
+        # Columns of unseen genes are few and noisy, and signs that follow the noise cost more there.
+        self.linear[str(unseen)] = self._sum_of(columns, found, learn, rows, rising=unseen > 0)
+
+    def _sum_of(
+        self,
+        columns: NDArray[np.bool_],
+        found: _Described,
+        learn: _Learning,
+        rows: RunRows,
+        *,
+        rising: bool = False,
+    ) -> LinearColumns:
+        """Return a weighted sum of some columns, fitted to the measured output; empty where it has no row."""
         label, weight = learn.labels(0)
         place = np.flatnonzero(~np.isnan(label[found.pair]))
         if not len(place):
-            return
+            return LinearColumns()
         pair = found.pair[place]
-        self.linear[str(unseen)] = LinearColumns.fit(
-            found.columns[place],
-            (label[pair] - rows.mean[0]) / rows.sd[0],
-            weight[pair],
-            rising(names) | (np.array(names) == "additive"),
-            # Columns of unseen genes are few and noisy, and signs that follow the noise cost more there.
-            rising=unseen > 0,
-        )
+        value = (label[pair] - rows.mean[0]) / rows.sd[0]
+        return LinearColumns.fit(found.columns[place], value, weight[pair], columns, rising=rising)
+
+    def _left_to_screens(
+        self, found: _Described, names: Sequence[str], learn: _Learning, rows: RunRows
+    ) -> bool:
+        """Return whether other screens' columns alone have less error on left-out pairs, and then keep those.
+
+        They are of pairs of unseen genes, too: what another screen says does not depend on who is seen here.
+        """
+        columns = rising(names) & of_screens(names)
+        whole = self.linear["0"]
+        assert isinstance(whole, LinearColumns)
+        alone = self._sum_of(columns, found, learn, rows)
+        if not alone.left_out < whole.left_out:  # NaN without columns or without rows
+            return False
+        self.linear = nn.ModuleDict({str(unseen): deepcopy(alone) for unseen in UNSEEN})
+        return True
 
     def _fit(
         self,
