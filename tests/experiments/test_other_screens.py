@@ -208,10 +208,13 @@ def test_few_pairs_weigh_what_a_grid_says(scores: Dataset, tmp_path: Path) -> No
     np.testing.assert_array_equal(two.predict(rows), done.predictor.checkpoint.predict(rows))
 
 
-def test_pairs_that_a_grid_says_nothing_of_keep_their_own_model(scores: Dataset, tmp_path: Path) -> None:
+def test_pairs_that_a_grid_says_nothing_of_keep_their_own_model(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    other = screened_dataset(N, seed=5)  # of other effects
+    monkeypatch.setattr(module, "load_dataset", lambda name, **options: other)
     done = train(
-        settings_of_pairs(f"run.folder={tmp_path / 'run'}", "data.screens=[listed]"),
-        dataset=outside("scores", score=True),
+        settings_of_pairs(f"run.folder={tmp_path / 'run'}", "data.screens=[listed]"), dataset=like_the_grid()
     )
     forests = load(done.path).checkpoint.model.forests
     assert len(forests["0_0"]) > 0

@@ -260,7 +260,9 @@ class Run:
         if not any(rows.calls for rows in self.tested):
             return found
         try:
-            seen, genes = self.predictor.checkpoint.known.seen_genes(), self.predictor.genes
+            # All tested genes are tokens: what is indexed of these is not indexed again for all genes.
+            encoded = self.predictor.encoded
+            seen, genes = encoded.checkpoint.known.seen_genes(), encoded.genes
         except WildtypeError as error:
             self.missing["reliability"] = str(error)
             return found
@@ -296,7 +298,7 @@ class Run:
         from wildtype.evaluation.calibration import LEVELS, measure_coverage
 
         try:
-            return measure_coverage(self.predictor.checkpoint, LEVELS)
+            return measure_coverage(self.predictor.encoded.checkpoint, LEVELS)
         except WildtypeError as error:
             self.missing["calibration"] = str(error)
             return []

@@ -6,7 +6,7 @@ import numpy as np
 import torch
 from scipy.optimize import nnls
 
-from wildtype.models.pair_screen.linear import LinearColumns
+from wildtype.models.pair_screen.linear import PENALTIES, LinearColumns
 
 
 def problem() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -56,3 +56,37 @@ def test_it_is_loaded_with_its_sizes_and_older_models_have_none() -> None:
     assert torch.equal(other(torch.from_numpy(x)), model(torch.from_numpy(x)))
     older.load_state_dict({})
     assert not len(older)
+
+
+def test_errors_of_left_out_rows_are_those_of_a_fit_without_them() -> None:
+    x, y, _ = problem()
+    model = LinearColumns.fit(x, y, np.ones(200), np.ones(5, bool), rising=False)
+    values = np.nan_to_num(x).astype(np.float64)
+    standard, centred = (values - values.mean(0)) / values.std(0), y - y.mean()
+    errors = []
+    for penalty in PENALTIES:
+        found = []
+        for row in range(200):
+            rest = np.arange(200) != row
+            inner = standard[rest].T @ standard[rest] + penalty * np.eye(5)
+            weight = np.linalg.solve(inner, standard[rest].T @ centred[rest])
+            found.append((centred[row] - standard[row] @ weight) ** 2)
+        errors.append(np.array(found))
+    best = min(errors, key=lambda found: found.mean())
+    np.testing.assert_allclose(model.left_out, best, rtol=1e-9)
+
+
+def test_more_columns_are_clearly_better_only_beyond_chance() -> None:
+    x, y, _ = problem()
+    fits = {
+        name: LinearColumns.fit(x[rows], y[rows], np.ones(rows.size), used, rising=False)
+        for name, rows, used in (
+            ("all", np.arange(200), np.ones(5, bool)),
+            ("without the strongest", np.arange(200), np.arange(5) < 4),
+            ("without a weak one", np.arange(12), np.arange(5) != 3),
+            ("all of few rows", np.arange(12), np.ones(5, bool)),
+        )
+    }
+    assert fits["all"].clearly_better(fits["without the strongest"])
+    assert not fits["all of few rows"].clearly_better(fits["without a weak one"])
+    assert not fits["without the strongest"].clearly_better(fits["all"])

@@ -34,9 +34,9 @@ class LinearColumns(nn.Module):
     weight, low, high : float64 [f]
         Of each column, and the range of its values in training.
     start : float64 []
-    left_out : float
-        Mean squared error of training rows that are left out one by one, of a fit by ridge regression; else
-        NaN. A checkpoint does not hold it.
+    left_out : float64 [m]
+        Squared error of each training row that is left out, of a fit by ridge regression; else empty. A
+        checkpoint does not hold it.
     """
 
     weight: Tensor
@@ -49,7 +49,7 @@ class LinearColumns(nn.Module):
         for name in ("weight", "low", "high"):
             self.register_buffer(name, torch.zeros(0, dtype=torch.float64))
         self.register_buffer("start", torch.zeros((), dtype=torch.float64))
-        self.left_out = np.nan
+        self.left_out = np.zeros(0)
 
     @classmethod
     def fit(
@@ -81,9 +81,9 @@ class LinearColumns(nn.Module):
             if rising:
                 found[used] = _non_negative(standard, y - middle, share) / sd[used]
             else:
-                ridge = RidgeCV(PENALTIES, fit_intercept=False)
+                ridge = RidgeCV(PENALTIES, fit_intercept=False, store_cv_results=True)
                 found[used] = ridge.fit(standard, y - middle, sample_weight=weights).coef_ / sd[used]
-                out.left_out = -float(ridge.best_score_)
+                out.left_out = ridge.cv_results_[:, PENALTIES.index(ridge.alpha_)]
         out.weight = torch.from_numpy(found)
         out.low, out.high = torch.from_numpy(values.min(axis=0)), torch.from_numpy(values.max(axis=0))
         out.start = torch.tensor(middle - float(mean @ found), dtype=torch.float64)
@@ -91,6 +91,16 @@ class LinearColumns(nn.Module):
 
     def __len__(self) -> int:
         return len(self.weight)
+
+    def clearly_better(self, smaller: LinearColumns) -> bool:
+        """Return whether these columns leave less error than fewer ones: by two standard errors.
+
+        Rows are left out one by one, the same by both. From few rows the error itself is uncertain, and the
+        simpler of two models with similar errors is the better guess (Breiman et al., Classification and
+        Regression Trees, 1984, section 3.4.3).
+        """
+        gain = smaller.left_out - self.left_out
+        return bool(gain.mean() > 2 * gain.std() / np.sqrt(len(gain)))
 
     @torch.no_grad()
     def forward(self, x: Tensor) -> Tensor:

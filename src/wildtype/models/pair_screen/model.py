@@ -5,8 +5,8 @@ for each output answers: one for pairs of two seen genes, one for pairs with one
 for pairs of two unseen genes. Each is the mean of trees that may ask for every column and of trees that read
 closed forms of the whole screen alone. Of a map, in which every known pair was measured, answers are the mean
 of that forest and a weighted sum of columns, and for unseen genes the sum alone. A map of few pairs is
-answered by a weighted sum of what other screens say, where that has the smaller error on pairs that are left
-out. Nothing but the kernel of genes is trained by gradients.
+answered by a weighted sum of what other screens say, unless more columns clearly err less on left-out pairs.
+Nothing but the kernel of genes is trained by gradients.
 
 Legend: b mutants · u distinct pairs · f columns · p outputs.
 """
@@ -207,15 +207,14 @@ class PairScreen(Model):
     def _left_to_screens(
         self, found: _Described, names: Sequence[str], learn: _Learning, rows: RunRows
     ) -> bool:
-        """Return whether other screens' columns alone have less error on left-out pairs, and then keep those.
+        """Return whether own pairs are too few to add to what other screens say, and then keep that alone.
 
-        They are of pairs of unseen genes, too: what another screen says does not depend on who is seen here.
+        It holds for pairs of unseen genes, too: what another screen says does not depend on who is seen here.
         """
         columns = rising(names) & of_screens(names)
-        whole = self.linear["0"]
+        whole, alone = self.linear["0"], self._sum_of(columns, found, learn, rows)
         assert isinstance(whole, LinearColumns)
-        alone = self._sum_of(columns, found, learn, rows)
-        if not alone.left_out < whole.left_out:  # NaN without columns or without rows
+        if not len(alone.left_out) or whole.clearly_better(alone):
             return False
         self.linear = nn.ModuleDict({str(unseen): deepcopy(alone) for unseen in UNSEEN})
         return True
