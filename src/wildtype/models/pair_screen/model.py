@@ -5,7 +5,8 @@ for each output answers: one for pairs of two seen genes, one for pairs with one
 for pairs of two unseen genes. Each is the mean of trees that may ask for every column and of trees that read
 closed forms of the whole screen alone. Of a map, in which every known pair was measured, answers are the mean
 of that forest and a weighted sum of columns, and for unseen genes the sum alone. A map of few pairs is
-answered by a weighted sum of what other screens say, unless more columns clearly err less on left-out pairs.
+answered by a sum, with weights of at least 0, of what other screens say, unless more columns clearly err less
+on left-out pairs.
 Nothing but the kernel of genes is trained by gradients.
 
 Legend: b mutants · u distinct pairs · f columns · p outputs.
@@ -216,7 +217,9 @@ class PairScreen(Model):
         assert isinstance(whole, LinearColumns)
         if not len(alone.left_out) or whole.clearly_better(alone):
             return False
-        self.linear = nn.ModuleDict({str(unseen): deepcopy(alone) for unseen in UNSEEN})
+        # Few rows would give one of several alike columns a weight below 0.
+        kept = self._sum_of(columns, found, learn, rows, rising=True)
+        self.linear = nn.ModuleDict({str(unseen): deepcopy(kept) for unseen in UNSEEN})
         return True
 
     def _fit(
