@@ -6,8 +6,7 @@ for pairs of two unseen genes. Each is the mean of trees that may ask for every 
 closed forms of the whole screen alone. Of a map, in which every known pair was measured, answers are the mean
 of that forest and a weighted sum of columns, and for unseen genes the sum alone. A map of few pairs is
 answered by a sum, with weights of at least 0, of what other screens say, unless more columns clearly err less
-on left-out pairs.
-Nothing but the kernel of genes is trained by gradients.
+on left-out pairs. Nothing but the kernel of genes is trained by gradients.
 
 Legend: b mutants · u distinct pairs · f columns · p outputs.
 """
