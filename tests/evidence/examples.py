@@ -6,7 +6,11 @@ import numpy as np
 import torch
 
 from tests.tiny import similar_genes
+from wildtype.evidence.learned_kernel import ComputedKernel, LearnedKernel
 from wildtype.evidence.lookup import EvidenceSizes
+from wildtype.evidence.pair_columns import Neighbours
+from wildtype.evidence.pair_matrix import PairMatrix
+from wildtype.evidence.similarity import GeneSimilarity
 from wildtype.mutants import MutantTable
 from wildtype.mutants.evidence_tokens import EvidenceTokens
 
@@ -38,3 +42,13 @@ def tensors(tokens: EvidenceTokens) -> list[torch.Tensor]:
 
 def same(one: EvidenceTokens, other: EvidenceTokens) -> bool:
     return all(map(torch.equal, tensors(one), tensors(other)))
+
+
+def computed(learned: LearnedKernel, similarity: GeneSimilarity) -> ComputedKernel:
+    """Return a learned kernel of all genes with all."""
+    return ComputedKernel.of(learned, similarity, np.arange(similarity.genes))
+
+
+def neighbours_of(similarity: GeneSimilarity, matrix: PairMatrix, learned: LearnedKernel) -> Neighbours:
+    """Return the neighbours of every gene among those of a matrix."""
+    return Neighbours.of(similarity, np.unique(matrix.gene), computed(learned, similarity))

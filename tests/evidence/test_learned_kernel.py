@@ -7,7 +7,13 @@ import pytest
 import torch
 
 from tests.screened import screened_dataset
-from wildtype.evidence.learned_kernel import LearnedKernel, gene_maps, left_out, predict_unseen
+from wildtype.evidence.learned_kernel import (
+    ComputedKernel,
+    LearnedKernel,
+    gene_maps,
+    left_out,
+    predict_unseen,
+)
 from wildtype.evidence.similarity import GeneSimilarity
 
 N = 36
@@ -74,3 +80,12 @@ def test_it_learns_which_source_profiles_follow(similarity: GeneSimilarity) -> N
 def test_without_profiles_all_sources_count_alike(similarity: GeneSimilarity) -> None:
     found = LearnedKernel.of(similarity, np.arange(N), np.zeros((N, 3), np.float32))
     np.testing.assert_allclose(found.source, 1 / len(found.source), rtol=1e-5)
+
+
+def test_a_computed_kernel_is_the_learned_one_of_any_of_its_genes(similarity: GeneSimilarity) -> None:
+    profile = np.random.default_rng(2).normal(size=(N, 3)).astype(np.float32)
+    learned = LearnedKernel.of(similarity, np.arange(N), profile)
+    kernel = ComputedKernel.of(learned, similarity, np.arange(0, N, 2))
+    some = np.array([4, 4, 0, 10])
+    np.testing.assert_array_equal(kernel.between(some), learned.between(similarity, some))
+    assert kernel.ridge == learned.ridge

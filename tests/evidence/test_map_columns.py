@@ -7,12 +7,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from tests.evidence.examples import neighbours_of
 from tests.tiny import tiny_dataset
 from wildtype.evidence.completion import Additive, low_rank
 from wildtype.evidence.kernel_ridge import residuals
 from wildtype.evidence.learned_kernel import LearnedKernel
 from wildtype.evidence.map_columns import RANKS
-from wildtype.evidence.pair_columns import Neighbours, PairColumns, closed_forms, rising
+from wildtype.evidence.pair_columns import PairColumns, closed_forms, rising
 from wildtype.evidence.pair_index import PairIndex, Pairs
 from wildtype.evidence.pair_matrix import PairMatrix
 from wildtype.evidence.sampled_factors import sampled_factors
@@ -38,7 +39,7 @@ def test_columns_are_completions_and_kernel_ridge_on_them(
     assert not part.of_grid
     learned = LearnedKernel.of_matrix(similarity, part)
     kernel = learned.between(similarity, part.gene)
-    columns = PairColumns(part, similarity, Neighbours.of(similarity, np.unique(part.gene), learned))
+    columns = PairColumns(part, similarity, neighbours_of(similarity, part, learned))
     new, old = matrix.gene[-2:], part.gene[:2]
     gene = np.array([[old[0], old[1]], [old[1], new[0]], [new[0], new[1]]])
     kind = np.full(gene.shape, part.kind[0], np.uint8)
@@ -72,7 +73,7 @@ def test_they_count_as_closed_forms_in_units_of_the_measurement_and_a_grid_has_n
     matrix: PairMatrix, similarity: GeneSimilarity
 ) -> None:
     learned = LearnedKernel.of_matrix(similarity, matrix)
-    neighbours = Neighbours.of(similarity, np.unique(matrix.gene), learned)
+    neighbours = neighbours_of(similarity, matrix, learned)
     of_map = PairColumns(matrix, similarity, neighbours).names
     of_grid = PairColumns(replace(matrix, of_grid=True), similarity, neighbours).names
     assert of_map[: len(of_grid)] == of_grid

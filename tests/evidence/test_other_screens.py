@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from tests.evidence.examples import computed
 from tests.screened import screened_dataset
 from wildtype.evidence.completion import Additive, low_rank, mixed_neighbours, smoothed, spectrum
 from wildtype.evidence.learned_kernel import LearnedKernel, predict_unseen
@@ -57,7 +58,7 @@ def asked() -> Pairs:
 def test_columns_are_the_screens_own_values_and_their_completion(
     screen: OtherScreen, similarity: GeneSimilarity, learned: LearnedKernel, asked: Pairs
 ) -> None:
-    found = dict(ScreenColumns(screen, similarity, learned)(asked.gene, asked.kind))
+    found = dict(ScreenColumns(screen, computed(learned, similarity))(asked.gene, asked.kind))
     matrix = screen.matrix
     base = Additive.of(matrix).matrix()
     residual = np.where(matrix.known, matrix.values - base, np.float32(0))
@@ -93,7 +94,7 @@ def test_columns_are_the_screens_own_values_and_their_completion(
 def test_all_but_the_cosine_rise_with_epsilon(
     screen: OtherScreen, similarity: GeneSimilarity, learned: LearnedKernel, asked: Pairs
 ) -> None:
-    names = [name for name, _ in ScreenColumns(screen, similarity, learned)(asked.gene, asked.kind)]
+    names = [name for name, _ in ScreenColumns(screen, computed(learned, similarity))(asked.gene, asked.kind)]
     assert rising(names).tolist() == [True, True, True, False]
     assert closed_forms(names).all()
 
@@ -107,7 +108,7 @@ def test_hidden_genes_leave_nothing_behind(
     values[:5], values[:, :5] = 99, 99
     changed = OtherScreen("scores", replace(screen.matrix, values=values))
     first, second = (
-        ScreenColumns(each.without(hidden), similarity, learned)(asked.gene, asked.kind)
+        ScreenColumns(each.without(hidden), computed(learned, similarity))(asked.gene, asked.kind)
         for each in (screen, changed)
     )
     for (name, value), (_, other) in zip(first, second, strict=True):
@@ -119,8 +120,8 @@ def test_a_screen_without_genes_has_its_columns(
     screen: OtherScreen, similarity: GeneSimilarity, learned: LearnedKernel, asked: Pairs
 ) -> None:
     nothing = screen.without(np.ones(N, bool))
-    found = ScreenColumns(nothing, similarity, learned)(asked.gene, asked.kind)
-    whole = ScreenColumns(screen, similarity, learned)(asked.gene, asked.kind)
+    found = ScreenColumns(nothing, computed(learned, similarity))(asked.gene, asked.kind)
+    whole = ScreenColumns(screen, computed(learned, similarity))(asked.gene, asked.kind)
     assert [name for name, _ in found] == [name for name, _ in whole]
     assert all(np.isnan(value).all() for _, value in found)
 

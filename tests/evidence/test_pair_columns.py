@@ -7,10 +7,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from tests.evidence.examples import neighbours_of
 from tests.screened import screened_dataset, strain_crosses
 from wildtype.evidence.completion import Additive, low_rank, mixed_neighbours, smoothed
 from wildtype.evidence.learned_kernel import LearnedKernel
-from wildtype.evidence.pair_columns import FEW, LIKE, PRIOR, Neighbours, PairColumns, closed_forms, rising
+from wildtype.evidence.pair_columns import FEW, LIKE, PRIOR, PairColumns, closed_forms, rising
 from wildtype.evidence.pair_index import PairIndex, Pairs
 from wildtype.evidence.pair_matrix import PairMatrix
 from wildtype.evidence.similarity import GeneSimilarity
@@ -70,7 +71,7 @@ def filled_residuals(
 def test_pairs_with_one_gene_replaced_are_weighted_means_of_residuals(
     matrix: PairMatrix, similarity: GeneSimilarity, learned: LearnedKernel, pairs: Pairs
 ) -> None:
-    neighbours = Neighbours.of(similarity, np.unique(matrix.gene), learned)
+    neighbours = neighbours_of(similarity, matrix, learned)
     columns = PairColumns(matrix, similarity, neighbours)
     found = columns(pairs.gene, pairs.kind)
     base = Additive.of(matrix).matrix().astype(np.float64)
@@ -102,7 +103,7 @@ def test_pairs_with_one_gene_replaced_are_weighted_means_of_residuals(
 def test_pairs_with_both_genes_replaced_are_weighted_means_of_residuals(
     matrix: PairMatrix, similarity: GeneSimilarity, learned: LearnedKernel, pairs: Pairs
 ) -> None:
-    neighbours = Neighbours.of(similarity, np.unique(matrix.gene), learned)
+    neighbours = neighbours_of(similarity, matrix, learned)
     columns = PairColumns(matrix, similarity, neighbours)
     found = columns(pairs.gene, pairs.kind)
     residual = matrix.values.astype(np.float64) - Additive.of(matrix).matrix()
@@ -127,7 +128,7 @@ def test_pairs_with_both_genes_replaced_are_weighted_means_of_residuals(
 def test_unknown_pairs_of_neighbours_count_as_they_are_completed(
     matrix: PairMatrix, similarity: GeneSimilarity, learned: LearnedKernel, pairs: Pairs
 ) -> None:
-    columns = PairColumns(matrix, similarity, Neighbours.of(similarity, np.unique(matrix.gene), learned))
+    columns = PairColumns(matrix, similarity, neighbours_of(similarity, matrix, learned))
     found = columns(pairs.gene, pairs.kind)
     filled, near = (x.astype(np.float64) for x in filled_residuals(matrix, similarity, learned))
     assert (~matrix.known[near > 0]).any()
@@ -155,7 +156,7 @@ def test_unknown_pairs_of_neighbours_count_as_they_are_completed(
 def test_the_two_step_ridge_is_that_of_kernels(
     matrix: PairMatrix, similarity: GeneSimilarity, learned: LearnedKernel, pairs: Pairs
 ) -> None:
-    columns = PairColumns(matrix, similarity, Neighbours.of(similarity, np.unique(matrix.gene), learned))
+    columns = PairColumns(matrix, similarity, neighbours_of(similarity, matrix, learned))
     found = column(columns(pairs.gene, pairs.kind), columns.names, "two-step ridge")
     residual = filled_residuals(matrix, similarity, learned)[0].astype(np.float64)
     unit = similarity.unit.astype(np.float64)
@@ -264,7 +265,7 @@ def test_an_unseen_gene_is_counted(
 def test_neighbours_by_the_learned_kernel_are_those_of_the_largest_kernel(
     matrix: PairMatrix, similarity: GeneSimilarity, learned: LearnedKernel
 ) -> None:
-    neighbours = Neighbours.of(similarity, np.unique(matrix.gene), learned)
+    neighbours = neighbours_of(similarity, matrix, learned)
     kernel = learned.between(similarity, np.arange(N)).astype(np.float64)
     gene, weight = neighbours.gene[-1], neighbours.weight[-1]
     near = {i: [j for j in np.unique(matrix.gene) if j != i and kernel[i, j] > 0] for i in range(N)}
@@ -280,7 +281,7 @@ def test_kernel_columns_are_kernel_ridge_on_completed_residuals(
     matrix: PairMatrix, similarity: GeneSimilarity, learned: LearnedKernel, pairs: Pairs
 ) -> None:
     hidden = matrix.part(np.flatnonzero(~np.isin(matrix.gene, (3, 8, 20))))
-    columns = PairColumns(hidden, similarity, Neighbours.of(similarity, np.unique(matrix.gene), learned))
+    columns = PairColumns(hidden, similarity, neighbours_of(similarity, matrix, learned))
     found = columns(pairs.gene, pairs.kind)
     additive = Additive.of(hidden)
     residual = np.where(hidden.known, hidden.values - additive.matrix(), np.float32(0))
@@ -319,7 +320,7 @@ def test_kernel_columns_are_kernel_ridge_on_completed_residuals(
 def test_columns_in_units_of_epsilon_and_closed_forms_are_named(
     matrix: PairMatrix, similarity: GeneSimilarity, learned: LearnedKernel
 ) -> None:
-    names = PairColumns(matrix, similarity, Neighbours.of(similarity, np.unique(matrix.gene), learned)).names
+    names = PairColumns(matrix, similarity, neighbours_of(similarity, matrix, learned)).names
     up = {name for name, flag in zip(names, rising(names), strict=True) if flag}
     closed = {name for name, flag in zip(names, closed_forms(names), strict=True) if flag}
     assert {"kernel completed low", "two-step ridge", "rank 60", "effect high", "one by profile"} <= up

@@ -121,6 +121,33 @@ class LearnedKernel:
         return out
 
 
+@dataclass(frozen=True, eq=False)
+class ComputedKernel:
+    """A learned kernel of all genes with some, computed once for all who ask about these.
+
+    Attributes
+    ----------
+    genes : int64 [a]
+        Ascending.
+    values : float32 [n, a]
+    ridge : float
+        As of the learned kernel.
+    """
+
+    genes: Ints
+    values: Floats
+    ridge: float
+
+    @classmethod
+    def of(cls, learned: LearnedKernel, similarity: GeneSimilarity, genes: Ints) -> ComputedKernel:
+        """Compute the kernel of all genes with some, which ascend."""
+        return cls(genes, learned.between(similarity, genes), learned.ridge)
+
+    def between(self, genes: Ints) -> Floats:
+        """Return the kernel [n, s] of all genes with some of those that it was computed for, a copy."""
+        return self.values.take(np.searchsorted(self.genes, genes), axis=1)
+
+
 def left_out(regularised: Tensor, target: Tensor) -> Tensor:
     """Return the error [s, t] of kernel ridge for every gene, fitted to the targets [s, t] of all others.
 

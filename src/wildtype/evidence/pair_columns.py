@@ -30,7 +30,7 @@ from wildtype.evidence.completion import (
     smoothed,
     spectrum,
 )
-from wildtype.evidence.learned_kernel import LearnedKernel, predict_unseen
+from wildtype.evidence.learned_kernel import ComputedKernel, predict_unseen
 from wildtype.evidence.map_columns import MapColumns
 from wildtype.evidence.pair_matrix import PairMatrix
 from wildtype.evidence.pieces import Run, one_after_the_other
@@ -92,21 +92,18 @@ class Neighbours:
         Positive, 0 where there is none.
     among : int64 [a]
         Genes that may be neighbours, ascending.
-    kernel : float32 [n, a]
-        Learned kernel of all genes with those.
-    ridge : float
-        Penalty of kernel ridge with it.
+    kernel : ComputedKernel
+        Of all genes with those, at least.
     """
 
     names: tuple[str, ...]
     gene: NDArray[np.int32]
     weight: Floats
     among: Ints
-    kernel: Floats
-    ridge: float
+    kernel: ComputedKernel
 
     @classmethod
-    def of(cls, similarity: GeneSimilarity, among: Ints, learned: LearnedKernel) -> Neighbours:
+    def of(cls, similarity: GeneSimilarity, among: Ints, kernel: ComputedKernel) -> Neighbours:
         """Return the neighbours of every gene among some genes: by relation, by feature block, and by all.
 
         Weights are those of the relation, the squared cosine of a block, the cubed cosine of all blocks
@@ -130,17 +127,13 @@ class Neighbours:
         found = nearest(similarity.unit, among, MOST, FLOOR)
         found.data = found.data**3
         graphs[f"{LIKE}joint"] = found
-        kernel = learned.between(similarity, among)
-        found = strongest(lambda block: kernel[block], len(kernel), among, MOST, 0.0)
+        values = kernel.between(among)
+        found = strongest(lambda block: values[block], len(values), among, MOST, 0.0)
         found.data = found.data / max(float(found.data.mean()) if found.nnz else 0.0, 1e-9)
         graphs[f"{LIKE}learned"] = found
         lists = [_padded(graph) for graph in graphs.values()]
         gene, weight = (np.stack(column) for column in zip(*lists, strict=True))
-        return cls(tuple(graphs), gene, weight, among, kernel, learned.ridge)
-
-    def with_strains(self, genes: Ints) -> Floats:
-        """Return the learned kernel [n, s] of all genes with those of some strains [s]."""
-        return self.kernel[:, np.searchsorted(self.among, genes)]
+        return cls(tuple(graphs), gene, weight, among, kernel)
 
 
 def _padded(graph: sparse.csr_array, most: int = MOST) -> tuple[NDArray[np.int32], Floats]:
@@ -203,11 +196,9 @@ class PairColumns:
         self._mean = additive.mean
         solution = low_rank(residual, known, RANKS[-1], seed=seed)
         self._low_rank = solution
-        kernel = neighbours.with_strains(matrix.gene)
+        kernel, ridge = neighbours.kernel.between(matrix.gene), neighbours.kernel.ridge
         self._map = (
-            None
-            if matrix.of_grid
-            else MapColumns(matrix, additive, residual, kernel, neighbours.ridge, seed=seed)
+            None if matrix.of_grid else MapColumns(matrix, additive, residual, kernel, ridge, seed=seed)
         )
         mixed = mixed_neighbours(solution, kernel[matrix.gene])
         # Whole blocks of related pairs may be unknown (arrays with one another, a hidden pathway): means over
@@ -231,7 +222,7 @@ class PairColumns:
             scale = (1 / np.sqrt(flags.sum(axis=1) + DEGREE_PRIOR)).astype(np.float32)
             self._latent.append((name, spectrum(listed * scale[:, None] * scale, LATENT, seed=seed)))
         self._ridge(residual)
-        self._kernel_ridge(kernel, neighbours.ridge)
+        self._kernel_ridge(kernel, ridge)
         self._filled = residual
         place = np.full(similarity.genes, -1, np.int32)
         # Of a gene with several strains, the first: a deletion where there is one.

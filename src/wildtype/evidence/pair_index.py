@@ -19,7 +19,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from wildtype.evidence.learned_kernel import LearnedKernel
+from wildtype.evidence.learned_kernel import ComputedKernel, LearnedKernel
 from wildtype.evidence.other_screens import OtherScreen
 from wildtype.evidence.pair_columns import Neighbours, PairColumns
 from wildtype.evidence.pair_matrix import PairMatrix
@@ -93,8 +93,10 @@ class PairIndex:
     ) -> None:
         self.matrix, self.similarity, self.folds, self._run = matrix, similarity, folds, run
         self._words = mixed_words(gene_words(similarity.genes))
-        self._neighbours = Neighbours.of(similarity, np.unique(matrix.gene), learned)
-        self._learned, self._screens = learned, tuple(screens)
+        self._screens = tuple(screens)
+        genes = np.unique(np.concatenate([matrix.gene, *(screen.matrix.gene for screen in self._screens)]))
+        self._kernel = ComputedKernel.of(learned, similarity, genes)
+        self._neighbours = Neighbours.of(similarity, np.unique(matrix.gene), self._kernel)
         self._others = self._columns_of_screens(self._screens)
         self._parts: dict[int, PairColumns] = {}
         self.names: tuple[str, ...] = ()
@@ -142,14 +144,14 @@ class PairIndex:
         return self._parts[fold]
 
     def _columns_of_screens(self, screens: Sequence[OtherScreen]) -> tuple[ScreenColumns, ...]:
-        return tuple(ScreenColumns(screen, self.similarity, self._learned) for screen in screens)
+        return tuple(ScreenColumns(screen, self._kernel) for screen in screens)
 
     def _columns_of(self, matrix: PairMatrix, others: Sequence[ScreenColumns] | None = None) -> PairColumns:
         others = self._others if others is None else others
         every = None
         if others:
             screen = OtherScreen(POOLED, pooled(matrix, [other.matrix for other in others]))
-            every = ScreenColumns(screen, self.similarity, self._learned, measured=False)
+            every = ScreenColumns(screen, self._kernel, measured=False)
         found = PairColumns(matrix, self.similarity, self._neighbours, others, every, run=self._run)
         self.names = found.names
         return found
@@ -169,8 +171,8 @@ class PairIndex:
         """
         near, rng = self._neighbours, generator(seed, "blocks of genes")
         centres = rng.choice(len(near.among), max(len(near.among) // BLOCK_GENES, 1), replace=False)
-        own = near.kernel[near.among[centres], centres]
-        alike = near.kernel[:, centres] / np.sqrt(np.maximum(own, 1e-12))
+        alike = near.kernel.between(near.among[centres])
+        alike /= np.sqrt(np.maximum(alike[near.among[centres], np.arange(len(centres))], 1e-12))
         # A gene that is like none of them goes anywhere.
         return np.where(
             alike.max(axis=1) > 0, alike.argmax(axis=1), rng.integers(len(centres), size=len(alike))

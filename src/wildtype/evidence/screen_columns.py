@@ -15,9 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wildtype.evidence.completion import Additive, Spectrum, low_rank, mixed_neighbours, smoothed, spectrum
-from wildtype.evidence.learned_kernel import LearnedKernel, predict_unseen
+from wildtype.evidence.learned_kernel import ComputedKernel, predict_unseen
 from wildtype.evidence.other_screens import OtherScreen
-from wildtype.evidence.similarity import GeneSimilarity
 from wildtype.organism.similarity import unit_rows
 
 RANK = 60
@@ -43,10 +42,8 @@ class ScreenColumns:
     Parameters
     ----------
     screen : OtherScreen
-    similarity : GeneSimilarity
-        Of the n genes.
-    learned : LearnedKernel
-        Of the same genes.
+    learned : ComputedKernel
+        Of all genes with those of the screen, at least.
     measured : bool
         Whether the first column is there.
     seed : int
@@ -54,13 +51,7 @@ class ScreenColumns:
     """
 
     def __init__(
-        self,
-        screen: OtherScreen,
-        similarity: GeneSimilarity,
-        learned: LearnedKernel,
-        *,
-        measured: bool = True,
-        seed: int = 0,
+        self, screen: OtherScreen, learned: ComputedKernel, *, measured: bool = True, seed: int = 0
     ) -> None:
         self.name, self._measured = f"{SCREEN}{screen.name}", measured
         self.matrix = screen.matrix
@@ -72,7 +63,7 @@ class ScreenColumns:
         base = additive.matrix()
         residual = np.where(matrix.known, matrix.values - base, np.float32(0))
         solution = low_rank(residual, matrix.known, RANK, seed=seed)
-        kernel = learned.between(similarity, matrix.gene)
+        kernel = learned.between(matrix.gene)
         near = mixed_neighbours(solution, kernel[matrix.gene])
         found = smoothed(residual, matrix.known, near)
         self._completed = base + found
