@@ -63,3 +63,15 @@ def test_perturbations_without_a_dose_are_equal() -> None:
     gene, kind = np.array([1, 1, 1, 0]), np.zeros(4, np.uint8)
     assert perturbation_id(gene, kind, None).tolist() == [1, 1, 1, 0]
     assert perturbation_id(gene, kind, np.array([np.nan, 2.0, np.nan, 2.0])).tolist() == [2, 1, 2, 0]
+
+
+def test_sets_with_unknown_genes_are_not_found_and_long_ones_are() -> None:
+    # Three genes are known: as numbers of base 3, {0, 5} is {1, 2}.
+    index = SetIndex(MutantTable.from_sets([[0, 1], [1, 2], [2], [0, 1, 2]]))
+    asked = MutantTable.from_sets([[0, 1], [0, 4], [1, 3], [0, 5], [3], [2], [], [0, 1, 2], [0, 1, 2, 3]])
+    assert index.find(asked).tolist() == [0, -1, -1, -1, -1, 2, -1, 3, -1]
+    # Of sets of eight among a thousand genes there are more than numbers of 63 bits.
+    rng = np.random.default_rng(0)
+    long = [rng.choice(1000, 8, replace=False) for _ in range(50)]
+    index = SetIndex(MutantTable.from_sets([*long, [999]]))
+    assert index.find(MutantTable.from_sets([*long[::-1], [*range(8)]])).tolist() == [*range(49, -1, -1), -1]

@@ -17,7 +17,7 @@ import numpy as np
 from wildtype.datasets.draws import count_genes
 from wildtype.evaluation.metrics import Floats
 from wildtype.evidence.reference import PARTS, ReferenceMeasurements
-from wildtype.mutants import MutantTable
+from wildtype.mutants.identity import gene_words, keys_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -116,20 +116,21 @@ class Sides:
 
 
 def count_sides(known: ReferenceMeasurements) -> Sides:
-    """Count rows, gene sets and unseen genes of the sides."""
-    sides = [known.rows(name) for name in SIDES]
-    # One table, so that equal gene sets of two sides have equal numbers.
-    table = MutantTable.concatenate(sides)
-    part = np.repeat(np.arange(len(SIDES)), [len(side) for side in sides])
-    sets = {name: np.unique(table.set_id[part == i]) for i, name in enumerate(SIDES)}
+    """Count rows, gene sets and unseen genes of the sides.
+
+    Gene sets are told apart by keys of 64 bits: two of 10⁷ sets have the same with probability below 10⁻⁵.
+    """
+    words, new = gene_words(len(known.essential)), ~known.seen_genes()
+    rows, sets, unseen = {}, {}, {}
+    for name in SIDES:
+        side = known.rows(name)
+        rows[name], sets[name] = len(side), np.unique(keys_of(side.gene, side.offsets, words))
+        if name != SIDES[0]:
+            values, counts = np.unique(count_genes(side, new), return_counts=True)
+            unseen[name] = dict(zip(values.tolist(), counts.tolist(), strict=True))
     every = np.concatenate(list(sets.values()))
-    new = ~known.seen_genes()
-    unseen = {}
-    for name, side in zip(SIDES[1:], sides[1:], strict=True):
-        values, counts = np.unique(count_genes(side, new), return_counts=True)
-        unseen[name] = dict(zip(values.tolist(), counts.tolist(), strict=True))
     return Sides(
-        rows={name: int((part == i).sum()) for i, name in enumerate(SIDES)},
+        rows=rows,
         gene_sets={name: int(found.size) for name, found in sets.items()},
         on_two_sides=int((np.unique(every, return_counts=True)[1] > 1).sum()),
         unseen=unseen,

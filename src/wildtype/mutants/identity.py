@@ -125,14 +125,15 @@ class SetIndex:
 
     Notes
     -----
-    Building costs O(m log m), a query O(log m), for m rows.
+    Building costs O(m log m), a query O(log m), for m rows; 16 bytes for each pair or triple of genes.
     """
 
     def __init__(self, table: MutantTable) -> None:
-        self._keys: dict[int, NDArray[np.void]] = {}
+        self._genes = int(table.gene.max(initial=-1)) + 1
+        self._keys: dict[int, NDArray[Any]] = {}
         self._rows: dict[int, NDArray[np.int64]] = {}
         for k, rows, at in table.by_order():
-            self._keys[k], first = np.unique(_bytes_of(table.gene[at]), return_index=True)
+            self._keys[k], first = np.unique(self._key(table.gene, at), return_index=True)
             self._rows[k] = rows[first]
 
     def find(self, table: MutantTable) -> NDArray[np.int64]:
@@ -142,16 +143,23 @@ class SetIndex:
             known = self._keys.get(k)
             if known is None:
                 continue
-            keys = _bytes_of(table.gene[at])
+            keys = self._key(table.gene, at)
             near = np.minimum(np.searchsorted(known, keys), len(known) - 1)
-            hit = known[near] == keys
+            # The number of a tuple with a gene that no indexed row has may be that of another one.
+            hit = (known[near] == keys) & (table.gene[at] < self._genes).all(axis=1)
             found[rows[hit]] = self._rows[k][near[hit]]
         return found
 
+    def _key(self, gene: Ints, at: Ints) -> NDArray[Any]:
+        """Return one key per tuple of the genes at positions [r, k]: a number, or bytes where none fits."""
+        if not at.shape[1]:
+            return np.zeros(len(at), np.int64)
+        if self._genes ** at.shape[1] >= 2**63:
+            return _bytes_of(gene[at])
+        return joint([(gene[column], self._genes) for column in at.T])
+
 
 def _bytes_of(genes: Ints) -> NDArray[np.void]:
-    """Return one fixed-width key per gene tuple [r, k]; big-endian bytes sort as the tuples do."""
-    width = max(8 * genes.shape[1], 1)
-    if not genes.shape[1]:
-        return np.zeros(len(genes), dtype=f"V{width}")
+    """Return one fixed-width key per gene tuple [r, k], k > 0; big-endian bytes sort as the tuples do."""
+    width = 8 * genes.shape[1]
     return np.ascontiguousarray(genes.astype(">i8")).view(f"V{width}").reshape(-1)
