@@ -93,7 +93,12 @@ class ReferenceMeasurements:
         """Return the rows of a part; of validation and test with the unlisted crosses that were drawn."""
         if self.sampled is not None and self.sampled_part is not None and part != "train":
             return self.sampled.take(self.sampled_part == PARTS.index(part))
-        return self.table.take(self.part == PARTS.index(part))
+        return self._train if part == "train" else self.table.take(self.part == PARTS.index(part))
+
+    @cached_property
+    def _train(self) -> MutantTable:
+        # Most rows of a screen with a score for every cross: one copy for all who ask.
+        return self.table.take(self.part == TRAIN)
 
     def crosses(self) -> VisibleCrosses | None:
         """Return what may be known of the crosses of the grid: those of training; None without a grid."""
@@ -103,8 +108,9 @@ class ReferenceMeasurements:
     def _crosses(self) -> VisibleCrosses | None:
         if self.grid is None or self.sides is None:
             return None
-        listed = (self.part == TRAIN) & (self.table.phenotype == self.phenotypes.index(self.effect))
-        return VisibleCrosses(self.grid, self.sides, self.table.take(listed))
+        train = self.rows("train")
+        listed = train.phenotype == self.phenotypes.index(self.effect)
+        return VisibleCrosses(self.grid, self.sides, train if listed.all() else train.take(listed))
 
     def seen_genes(self) -> NDArray[np.bool_]:
         """Return which genes [n] any training row has, or any training cross of the grid, listed or not."""

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from wildtype.errors import ConfigError, UnknownGeneError, did_you_mean
 from wildtype.evaluation.conformal import Conformal
-from wildtype.evidence.reference import GIVEN, PARTS
+from wildtype.evidence.reference import GIVEN
 from wildtype.inference.own_evidence import with_evidence
 from wildtype.inference.sets import GeneSets, WrongRows, default_kinds, names_of, to_table
 from wildtype.models.checkpoint import Checkpoint, load_checkpoint
@@ -102,8 +102,7 @@ class PredictionCore:
     @cached_property
     def trained(self) -> MutantTable:
         """Rows that the model was trained on."""
-        known = self.checkpoint.known
-        return known.table.take(known.part == PARTS.index("train"))
+        return self.checkpoint.known.rows("train")
 
     @property
     def metabolic(self) -> NDArray[np.bool_]:

@@ -231,7 +231,8 @@ def _constraints(core: PredictionCore, request: ScreenRequest) -> Constraints:
     measured = None
     if request.unmeasured:
         chosen = [known.phenotypes.index(core.phenotypes[p]) for p in _outputs(core, request)]
-        measured = known.table.take(np.flatnonzero(np.isin(known.table.phenotype, chosen)))
+        rows = np.isin(known.table.phenotype, chosen)
+        measured = known.table if rows.all() else known.table.take(rows)
     lethal = lethal_pairs(known) if request.exclude_synthetic_lethal else None
     return Constraints(
         required,
