@@ -135,8 +135,9 @@ def test_an_ensemble_predicts_the_mean_of_its_members(tiny_run: Path, tmp_path: 
 def test_doses_of_known_mutants_are_kept(tiny_run: Path, tmp_path: Path) -> None:
     checkpoint = load_checkpoint(tiny_run)
     dose = np.linspace(0, 4, len(checkpoint.known.table.gene), dtype=np.float32)
-    checkpoint.known.table = replace(checkpoint.known.table, dose=dose)
-    checkpoint.save(tmp_path / "dosed")
+    known = checkpoint.known
+    dosed = replace(known, table=replace(known.table, dose=dose))
+    replace(checkpoint, known=dosed).save(tmp_path / "dosed")
     known = load_checkpoint(tmp_path / "dosed").known
     np.testing.assert_array_equal(known.table.dose, dose)
     np.testing.assert_array_equal(known.part, checkpoint.known.part)

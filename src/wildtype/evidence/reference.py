@@ -35,7 +35,7 @@ def check_also(also: Sequence[str], phenotypes: Sequence[str]) -> None:
             )
 
 
-@dataclass(eq=False)
+@dataclass(frozen=True, eq=False)
 class ReferenceMeasurements:
     """What was measured when the model was trained.
 
