@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from multiprocessing import get_context
 from pathlib import Path
@@ -13,7 +14,8 @@ from tests.tiny import tiny_dataset
 from wildtype.datasets.pinned import read_pinned
 from wildtype.errors import CheckpointError, ConfigError
 from wildtype.experiments import study, tuning
-from wildtype.experiments.settings.schema import TrainConfig
+from wildtype.experiments.many import RunState, Tried
+from wildtype.experiments.settings.schema import SplitConfig, TrainConfig
 from wildtype.experiments.settings.tuning import Tuning, read_tuning
 from wildtype.experiments.stored import Run
 from wildtype.experiments.tuning import TuningResult, tune
@@ -246,6 +248,34 @@ def test_processes_share_the_trials(plan: Tuning, tmp_path: Path, trained: list[
     assert [(trial.number, trial.state) for trial in found.trials] == [(n, "finished") for n in range(7)]
     assert len(list((tmp_path / "s").glob("trial-*/trained"))) == 7
     assert len({json.dumps(trial.params) for trial in found.trials}) == 7
+
+
+def test_a_trial_that_has_just_ended_is_not_resumed(
+    plan: Tuning, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Between the list of trials under way and the lock on one of them, its process may end it."""
+
+    def begin() -> study.Study:
+        return study.Study(tuning._optuna(), plan, tmp_path / "s", tiny_dataset(), grid=False)
+
+    with contextlib.closing(begin()) as first, contextlib.closing(begin()) as second:
+        run = first.propose(1, SplitConfig(), print)
+        assert run is not None
+        listed, before = second._running, second._running()
+        assert [trial.number for trial in before] == [0]
+
+        def just_ended() -> list[Any]:
+            monkeypatch.setattr(second, "_running", listed)
+            first.tell(Tried(run, RunState("finished", seconds=1.0), 0.5), print)
+            return before
+
+        monkeypatch.setattr(second, "_running", just_ended)
+        assert second.propose(1, SplitConfig(), print) is None
+        following = second.propose(2, SplitConfig(), print)
+        assert following is not None
+        assert following.name == "trial-1"
+        second.tell(Tried(following, RunState("finished", seconds=1.0), 0.25), print)
+        assert [trial.score for trial in second.found().trials] == [0.5, 0.25]
 
 
 def test_only_one_process_tests(plan: Tuning, tmp_path: Path, trained: list[str]) -> None:

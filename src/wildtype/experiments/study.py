@@ -213,8 +213,12 @@ class Study:
     def _take(self, trials: int) -> bool:
         """Lock the run directory of the next trial, and make it the present one; False if there is none."""
         for trial in self._running():
-            with contextlib.suppress(LockedError):
-                self._held.enter_context(self._locked_run(trial.number))
+            with contextlib.suppress(LockedError), contextlib.ExitStack() as held:
+                held.enter_context(self._locked_run(trial.number))
+                # Its process may have ended it, and only then let go of it, since the list was read.
+                if trial.number not in {running.number for running in self._running()}:
+                    continue
+                self._held.push(held.pop_all())
                 self._seed(trial.number)
                 self.trial = self.optuna.trial.Trial(self.study, trial._trial_id)
                 return True
