@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy import sparse
 
 from wildtype.evidence.completion import (
+    BLOCK,
     FLOOR,
     KERNEL_SHARE,
     MIXED_NEIGHBOURS,
@@ -20,9 +22,12 @@ from wildtype.evidence.completion import (
     low_rank,
     mixed_neighbours,
     profile_completion,
+    smoothed,
     spectrum,
 )
 from wildtype.evidence.pair_matrix import PairMatrix
+from wildtype.evidence.smoothing import TILE
+from wildtype.nn.threads import each
 
 
 def random_matrix(seed: int, s: int = 14, density: float = 0.6, rank: int = 3, noise: float = 0.1):
@@ -168,6 +173,36 @@ def test_profile_completion_equals_its_definition(seed: int) -> None:
     found = profile_completion(matrix, Additive.of(matrix))
     np.testing.assert_allclose(found, plain_profile_completion(matrix), atol=2e-3)
     np.testing.assert_array_equal(found, found.T)
+
+
+@pytest.mark.parametrize("s", [9, TILE, 2 * TILE + 40])
+@pytest.mark.parametrize("every", [False, True])
+def test_smoothing_equals_its_definition_tile_by_tile(s: int, every: bool) -> None:
+    rng = np.random.default_rng(s)
+    matrix = random_matrix(s, s=s)
+    residual = np.where(matrix.known, matrix.values, np.float32(0))
+    near = sparse.random_array((s, s), density=6 / s, format="csr", dtype=np.float32, rng=rng)
+    known = None if every else matrix.known
+    sums = near.astype(np.float64) @ residual.astype(np.float64)
+    masses = near.astype(np.float64) @ (np.ones((s, s)) if every else matrix.known.astype(np.float64))
+    found = smoothed(residual, known, near)
+    np.testing.assert_allclose(found, (sums + sums.T) / (masses + masses.T + PRIOR), atol=2e-6)
+    np.testing.assert_array_equal(found, found.T)
+    np.testing.assert_array_equal(found, smoothed(residual, known, near, each))
+
+
+def test_a_completion_of_several_blocks_is_symmetric_and_leaves_known_cells() -> None:
+    s = 2 * BLOCK + 30
+    matrix = random_matrix(0, s=s, density=0.7)
+    found = low_rank(matrix.values, matrix.known, 4, 2)
+    low = found.matrix()
+    np.testing.assert_array_equal(low, low.T)
+    exact = (found.vectors.astype(np.float64) * found.values) @ found.vectors.T.astype(np.float64)
+    np.testing.assert_allclose(low, exact, atol=1e-5)
+    completed = matrix.values.copy()
+    found.complete(completed, matrix.known)
+    np.testing.assert_array_equal(completed[matrix.known], matrix.values[matrix.known])
+    np.testing.assert_allclose(completed[~matrix.known], exact[~matrix.known], atol=1e-5)
 
 
 def test_values_of_unknown_cells_change_no_bit() -> None:

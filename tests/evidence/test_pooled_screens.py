@@ -106,6 +106,29 @@ def test_a_gene_that_another_screen_alone_has_is_described_by_all_of_them_togeth
     assert np.isnan(completed[unseen > 0]).all()
 
 
+def test_folds_share_one_completion_and_each_keeps_its_own_answers() -> None:
+    similarity, own = GeneSimilarity.of(screened_dataset(N).organism), a_map(range(4, N), 0.9, 0)
+    others = [
+        OtherScreen("scores", a_map(range(N), 0.9, 3)),
+        OtherScreen("alleles", a_map(range(12), 0.9, 4, 2)),
+    ]
+    learned = LearnedKernel.of_matrix(similarity, own)
+    gene = np.concatenate([np.stack(np.triu_indices(N, 1), 1)] * 2)
+    kind = np.repeat(np.array([0, 2], np.uint8), len(gene) // 2)[:, None].repeat(2, axis=1)
+    pairs = Pairs(gene, kind)  # a reduced gene that was crossed only as a deletion is asked about, too
+
+    def index() -> PairIndex:
+        return PairIndex(own, similarity, 3, learned, others)
+
+    shared = index()
+    shared.columns(pairs)  # every fold is there, and the last one has written last
+    fold = shared.fold_of(pairs)
+    assert set(fold) == {-1, 0, 1, 2}
+    for number in range(-1, 3):
+        asked = pairs.take(np.flatnonzero(fold == number))
+        np.testing.assert_array_equal(shared.columns(asked)[0], index().columns(asked)[0])
+
+
 def test_nothing_visible_of_a_screen_leaves_nothing_to_link_others_by() -> None:
     own = a_map(range(28), 0.9, 0).part(np.zeros(0, np.int64))
     assert len(pooled(own, [a_map(range(36), 0.9, 1)])) == 0

@@ -7,6 +7,7 @@ Legend: s strains · r rank.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,6 +15,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from wildtype.evidence.pair_matrix import PairMatrix
+from wildtype.evidence.pieces import Run, one_after_the_other
 from wildtype.organism.similarity import nearest, strongest, unit_rows
 from wildtype.seeds import generator
 
@@ -28,6 +30,9 @@ PRIOR = 0.3
 """Weight of a residual of 0 beside the neighbours' residuals."""
 MIXED_NEIGHBOURS, KERNEL_SHARE = 60, 0.7
 """Neighbours of a strain by profile and kernel, and the weight of the kernel beside the cosine."""
+
+BLOCK = 512
+"""Rows of a low-rank matrix that are made together."""
 
 Floats = NDArray[np.float32]
 Effects = NDArray[np.float64]
@@ -91,9 +96,26 @@ class Spectrum:
 
     def matrix(self) -> Floats:
         """Return the matrix [s, s], symmetric to the bit."""
-        half = (self.vectors * self.values) @ self.vectors.T
-        # The product of a matrix with its transpose rounds differently on both sides of the diagonal.
-        return np.asarray((half + half.T) / 2)
+        out = np.empty((len(self.vectors),) * 2, np.float32)
+        for rows, block in self._blocks():
+            # A product rounds differently on both sides of the diagonal: cells below it are those above.
+            above = block[:, rows.start :]
+            out[rows, rows.start :], out[rows.start :, rows] = above, above.T
+            square = out[rows, rows]
+            square[:] = (square + square.T) / 2
+        return out
+
+    def complete(self, matrix: Floats, known: NDArray[np.bool_]) -> None:
+        """Write into another matrix [s, s] the cells that it does not know."""
+        for rows, block in self._blocks():
+            write_unknown(matrix[rows], known[rows], block)
+
+    def _blocks(self) -> Iterator[tuple[slice, Floats]]:
+        """Yield blocks of rows and their cells [b, s]."""
+        scaled = self.vectors * self.values
+        for start in range(0, len(scaled), BLOCK):
+            rows = slice(start, start + BLOCK)
+            yield rows, _product(scaled[rows], self.vectors.T)
 
     def profiles(self) -> Floats:
         """Return the position [s, r] of each strain: eigenvectors times the root of their magnitude."""
@@ -120,11 +142,27 @@ def spectrum(matrix: Floats, rank: int, start: Floats | None = None, *, seed: in
         )
         for _ in range(1 if warm else 5):
             # Columns all turn towards the first eigenvector: they are made orthogonal between products.
-            basis = np.linalg.qr(matrix @ basis)[0]
-        values, inner = np.linalg.eigh(basis.T @ (matrix @ basis))
+            basis = _orthogonal(_product(matrix, basis))
+        values, inner = np.linalg.eigh(basis.T @ _product(matrix, basis))
         vectors = basis @ inner
     order = np.argsort(-np.abs(values), kind="stable")[:rank]
     return Spectrum(values[order].astype(np.float32), np.ascontiguousarray(vectors[:, order], np.float32))
+
+
+def _product(left: Floats, right: Floats) -> Floats:
+    """Return left · right by torch, whose threads would be in the way of NumPy's between its other work."""
+    import torch
+
+    product: Floats = (torch.from_numpy(left) @ torch.from_numpy(right)).numpy()
+    return product
+
+
+def _orthogonal(columns: Floats) -> Floats:
+    """Return an orthonormal basis [s, r] of some columns, seven times as fast by torch as by NumPy."""
+    import torch
+
+    basis: Floats = torch.linalg.qr(torch.from_numpy(columns)).Q.numpy()
+    return basis
 
 
 def low_rank(
@@ -147,8 +185,16 @@ def low_rank(
         values = np.sign(found.values) * np.maximum(size - threshold, 0)
         solution = Spectrum(values[:rank].astype(np.float32), found.vectors[:, :rank])
         if iteration + 1 < iterations:
-            filled = np.where(known, residual, solution.matrix())
+            solution.complete(filled, known)
     return solution
+
+
+def write_unknown(matrix: Floats, known: NDArray[np.bool_], found: Floats) -> None:
+    """Write what was found [r, s] into the cells of a matrix [r, s] that are not known."""
+    import torch
+
+    kept = torch.from_numpy(matrix)
+    torch.where(torch.from_numpy(known), kept, torch.from_numpy(found), out=kept)
 
 
 def profile_neighbours(solution: Spectrum) -> sparse.csr_array:
@@ -191,12 +237,25 @@ def profile_completion(matrix: PairMatrix, additive: Additive, *, seed: int = 0)
     return np.asarray(base + smoothed(residual, matrix.known, near))
 
 
-def smoothed(residual: Floats, known: NDArray[np.bool_], near: sparse.csr_array) -> Floats:
+def smoothed(
+    residual: Floats, known: NDArray[np.bool_] | None, near: sparse.csr_array, run: Run = one_after_the_other
+) -> Floats:
     """Return (SR + (SR)ᵀ) / (SM + (SM)ᵀ + 0.3) [s, s]: means of residuals R [s, s] over neighbours S.
 
-    R is 0 where nothing is known, and M marks known cells. An unknown cell gets a value,
-    and a known one is replaced by those of its neighbours.
+    R is 0 where nothing is known, and M marks known cells; without it, every cell is. An unknown cell gets a
+    value, and a known one is replaced by those of its neighbours.
     """
-    weighted = near @ residual
-    weight = near @ known.astype(np.float32)
-    return np.asarray((weighted + weighted.T) / (weight + weight.T + np.float32(PRIOR)))
+    from wildtype.evidence.smoothing import TILE, smooth_tiles
+
+    s, out = len(residual), np.empty_like(residual)
+    if known is None:
+        flags, below = np.zeros((0, 0), np.uint8), np.asarray(near.sum(axis=1), np.float32)
+    else:
+        flags, below = known.view(np.uint8), np.zeros(s, np.float32)
+
+    def work(i: int) -> None:
+        rows = (near.indptr, near.indices, near.data)
+        smooth_tiles(i * TILE, *rows, residual, flags, below, PRIOR, out)
+
+    run(-(-s // TILE), work)
+    return out

@@ -16,7 +16,6 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from scipy import sparse
-from scipy.linalg import cho_factor, cho_solve
 from torch import Tensor
 
 from wildtype.evidence.completion import RANK, Additive, low_rank
@@ -172,8 +171,10 @@ def predict_unseen(kernel: Floats, own: Ints, ridge: float, target: Floats) -> F
     """
     if not len(own):
         return np.zeros((len(kernel), target.shape[1]), np.float32)
-    among = kernel[own] + ridge * np.eye(len(own), dtype=np.float32)
-    return np.asarray(kernel @ cho_solve(cho_factor(among, overwrite_a=True), target), np.float32)
+    among = torch.from_numpy(kernel[own])
+    among.diagonal().add_(ridge)
+    weights = torch.cholesky_solve(torch.from_numpy(target), torch.linalg.cholesky(among))
+    return np.asarray(kernel @ weights.numpy(), np.float32)
 
 
 def gene_maps(similarity: GeneSimilarity) -> dict[str, sparse.csr_array]:

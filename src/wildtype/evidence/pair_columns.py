@@ -29,6 +29,7 @@ from wildtype.evidence.completion import (
     profile_neighbours,
     smoothed,
     spectrum,
+    write_unknown,
 )
 from wildtype.evidence.learned_kernel import ComputedKernel, predict_unseen
 from wildtype.evidence.map_columns import MapColumns
@@ -43,6 +44,8 @@ from wildtype.organism.similarity import nearest, strongest, unit_rows
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float32]
+StrainNeighbours = tuple[str, NDArray[np.int32], Floats]
+"""Name of a graph, positions [n, k] of strains in a matrix, and their weights [n, k]."""
 
 MOST = 40
 """Neighbours of a gene in each graph."""
@@ -135,6 +138,16 @@ class Neighbours:
         gene, weight = (np.stack(column) for column in zip(*lists, strict=True))
         return cls(tuple(graphs), gene, weight, among, kernel)
 
+    def strains(self, gene: Ints) -> list[StrainNeighbours]:
+        """Return the neighbours of every gene among strains of these genes [s], graph by graph."""
+        place = np.full(self.gene.shape[1], -1, np.int32)
+        # Of a gene with several strains, the first: a deletion where there is one.
+        place[gene[::-1]] = np.arange(len(gene))[::-1]
+        return [
+            (name, np.where(near >= 0, place[near], np.int32(-1)), weight)
+            for name, near, weight in zip(self.names, self.gene, self.weight, strict=True)
+        ]
+
 
 def _padded(graph: sparse.csr_array, most: int = MOST) -> tuple[NDArray[np.int32], Floats]:
     """Return the ``most`` strongest neighbours [n, k] of every row by falling weight, and their weights."""
@@ -165,6 +178,8 @@ class PairColumns:
         What other screens say.
     pooled : ScreenColumns, optional
         What this screen and the others say as one.
+    near : sequence, optional
+        ``neighbours.strains(matrix.gene)``, where it was made before.
     run : callable
         Runs work(0) … work(count - 1), perhaps beside each other.
     seed : int
@@ -174,6 +189,8 @@ class PairColumns:
     ----------
     names : tuple of str
         Of the f columns.
+    pooled : ScreenColumns or None
+        As given.
     """
 
     def __init__(
@@ -184,12 +201,13 @@ class PairColumns:
         others: Sequence[ScreenColumns] = (),
         pooled: ScreenColumns | None = None,
         *,
+        near: Sequence[StrainNeighbours] | None = None,
         run: Run = one_after_the_other,
         seed: int = 0,
     ) -> None:
         # Residuals hold what is visible: values would be one more matrix of s² numbers for every fold.
         self.matrix = replace(matrix, values=np.zeros((0, 0), np.float32))
-        self.similarity, self._others, self._pooled, self._run = similarity, others, pooled, run
+        self.similarity, self._others, self.pooled, self._run = similarity, others, pooled, run
         known, values = matrix.known, matrix.values
         additive = Additive.of(matrix)
         residual = np.where(known, values - additive.matrix(), np.float32(0))
@@ -203,8 +221,8 @@ class PairColumns:
         mixed = mixed_neighbours(solution, kernel[matrix.gene])
         # Whole blocks of related pairs may be unknown (arrays with one another, a hidden pathway): means over
         # neighbours' visible crosses alone then rest on the least related ones.
-        residual = np.where(known, residual, smoothed(residual, known, mixed))
-        self._completed = spectrum(smoothed(residual, np.ones_like(known), mixed), COMPLETED, seed=seed)
+        write_unknown(residual, known, smoothed(residual, known, mixed, run))
+        self._completed = spectrum(smoothed(residual, None, mixed, run), COMPLETED, seed=seed)
         self._profile, self._mixed = _padded(profile_neighbours(solution)), _padded(mixed, MIXED_NEIGHBOURS)
         self._unit_profile = unit_rows(solution.profiles())
         count = known.sum(axis=1, dtype=np.float64)
@@ -224,13 +242,7 @@ class PairColumns:
         self._ridge(residual)
         self._kernel_ridge(kernel, ridge)
         self._filled = residual
-        place = np.full(similarity.genes, -1, np.int32)
-        # Of a gene with several strains, the first: a deletion where there is one.
-        place[matrix.gene[::-1]] = np.arange(len(matrix))[::-1]
-        self._near = [
-            (name, np.where(near >= 0, place[near], np.int32(-1)), weight)
-            for name, near, weight in zip(neighbours.names, neighbours.gene, neighbours.weight, strict=True)
-        ]
+        self._near = neighbours.strains(matrix.gene) if near is None else near
         nothing = np.zeros((0, 2), np.int64)
         columns = self._block(nothing, nothing.astype(np.uint8))
         self.names = tuple(name for name, _ in columns)
@@ -349,8 +361,8 @@ class PairColumns:
         if self._map is not None:
             columns += self._map(gene, strain)
         # The last: forests that were stored without these columns know the others by their place.
-        if self._pooled is not None:
-            columns += self._pooled(gene, kind)
+        if self.pooled is not None:
+            columns += self.pooled(gene, kind)
         return columns
 
     def _predicted_by_kernel(self, gene: Ints, strain: Ints) -> list[tuple[str, Floats]]:

@@ -35,6 +35,9 @@ from wildtype.seeds import generator
 BLOCK_GENES = 40
 """Mean number of genes of a block, about as many as a gene has neighbours."""
 
+ROWS = 256
+"""Strains whose crosses are hashed together: the hashes of all s² at once would take 24 bytes for each."""
+
 POOLED = "pooled"
 """Name of the columns of all screens as one."""
 
@@ -98,18 +101,26 @@ class PairIndex:
         self._kernel = ComputedKernel.of(learned, similarity, genes)
         self._neighbours = Neighbours.of(similarity, np.unique(matrix.gene), self._kernel)
         self._others = self._columns_of_screens(self._screens)
+        self._near = self._neighbours.strains(matrix.gene)
         self._parts: dict[int, PairColumns] = {}
+        self._completed: Floats | None = None
         self.names: tuple[str, ...] = ()
 
     def fold_of(self, pairs: Pairs) -> Ints:
         """Return the fold [m] of each pair that is visible, -1 of the others."""
         strain = self.matrix.find(pairs.gene, pairs.kind)
-        visible = np.asarray((strain >= 0).all(axis=1))
-        visible[visible] = self.matrix.known[strain[visible, 0], strain[visible, 1]]
-        return np.where(visible, self._folds(pairs.gene[:, 0], pairs.gene[:, 1]), -1)
+        return self._fold_of(strain[:, 0], strain[:, 1], pairs.gene[:, 0], pairs.gene[:, 1])
+
+    def _fold_of(self, left: Ints, right: Ints, left_gene: Ints, right_gene: Ints) -> Ints:
+        """Return the fold of pairs of strains, -1: none, and of their genes; arrays are broadcast."""
+        visible = (left >= 0) & (right >= 0)
+        if len(self.matrix):
+            visible = visible & self.matrix.known[np.maximum(left, 0), np.maximum(right, 0)]
+        return np.where(visible, self._folds(left_gene, right_gene), -1)
 
     def _folds(self, left: Ints, right: Ints) -> Ints:
-        return (uniform(self._words[left], self._words[right]) * self.folds).astype(np.int64)
+        words = np.broadcast_arrays(self._words[left], self._words[right])
+        return (uniform(*words) * self.folds).astype(np.int64)
 
     def columns(self, pairs: Pairs) -> tuple[Floats, Ints]:
         """Return the columns [m, f] of pairs, and how many of their genes have no visible cross [m]."""
@@ -140,28 +151,46 @@ class PairIndex:
 
     def _part(self, fold: int) -> PairColumns:
         if fold not in self._parts:
-            self._parts[fold] = self._columns_of(self.matrix if fold < 0 else self._without_crosses(fold))
+            part = self._columns_of(self.matrix if fold < 0 else self._without_crosses(fold))
+            if part.pooled is not None:
+                self._share_completion(part.pooled, fold)
+            self._parts[fold] = part
         return self._parts[fold]
 
+    def _share_completion(self, pooled: ScreenColumns, fold: int) -> None:
+        """Keep one completed matrix for all folds, each of which is asked about its own crosses only."""
+        if self._completed is None:
+            self._completed = pooled.completed
+        else:
+            gene = pooled.matrix.gene
+            strain = self.matrix.find(gene, pooled.matrix.kind)
+            for start in range(0, len(gene), ROWS):
+                rows = slice(start, start + ROWS)
+                of = self._fold_of(strain[rows, None], strain, gene[rows, None], gene)
+                np.copyto(self._completed[rows], pooled.completed[rows], where=of == fold)
+        pooled.completed = self._completed
+
     def _columns_of_screens(self, screens: Sequence[OtherScreen]) -> tuple[ScreenColumns, ...]:
-        return tuple(ScreenColumns(screen, self._kernel) for screen in screens)
+        return tuple(ScreenColumns(screen, self._kernel, run=self._run) for screen in screens)
 
     def _columns_of(self, matrix: PairMatrix, others: Sequence[ScreenColumns] | None = None) -> PairColumns:
         others = self._others if others is None else others
         every = None
         if others:
             screen = OtherScreen(POOLED, pooled(matrix, [other.matrix for other in others]))
-            every = ScreenColumns(screen, self._kernel, measured=False)
-        found = PairColumns(matrix, self.similarity, self._neighbours, others, every, run=self._run)
+            every = ScreenColumns(screen, self._kernel, measured=False, run=self._run)
+        # Crosses that are left out leave the strains as they are.
+        near = self._near if matrix.gene is self.matrix.gene else None
+        found = PairColumns(
+            matrix, self.similarity, self._neighbours, others, every, near=near, run=self._run
+        )
         self.names = found.names
         return found
 
     def _without_crosses(self, fold: int) -> PairMatrix:
         known, gene = self.matrix.known.copy(), self.matrix.gene
-        # By blocks of strains: the hashes of all s² crosses at once would take 24 bytes for each.
-        for start in range(0, len(gene), 256):
-            left, right = np.broadcast_arrays(gene[start : start + 256, None], gene[None])
-            known[start : start + 256] &= self._folds(left, right) != fold
+        for start in range(0, len(gene), ROWS):
+            known[start : start + ROWS] &= self._folds(gene[start : start + ROWS, None], gene) != fold
         return self._seen(known)
 
     def blocks(self, seed: int) -> Ints:

@@ -14,9 +14,18 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from wildtype.evidence.completion import Additive, Spectrum, low_rank, mixed_neighbours, smoothed, spectrum
+from wildtype.evidence.completion import (
+    Additive,
+    Spectrum,
+    low_rank,
+    mixed_neighbours,
+    smoothed,
+    spectrum,
+    write_unknown,
+)
 from wildtype.evidence.learned_kernel import ComputedKernel, predict_unseen
 from wildtype.evidence.other_screens import OtherScreen
+from wildtype.evidence.pieces import Run, one_after_the_other
 from wildtype.organism.similarity import unit_rows
 
 RANK = 60
@@ -46,17 +55,31 @@ class ScreenColumns:
         Of all genes with those of the screen, at least.
     measured : bool
         Whether the first column is there.
+    run : callable
+        Runs work(0) … work(count - 1), perhaps beside each other.
     seed : int
         Of the subspace iterations.
+
+    Attributes
+    ----------
+    completed : float32 [s, s]
+        What completion says of every pair of strains; of a screen without strains it is not there.
     """
 
     def __init__(
-        self, screen: OtherScreen, learned: ComputedKernel, *, measured: bool = True, seed: int = 0
+        self,
+        screen: OtherScreen,
+        learned: ComputedKernel,
+        *,
+        measured: bool = True,
+        run: Run = one_after_the_other,
+        seed: int = 0,
     ) -> None:
         self.name, self._measured = f"{SCREEN}{screen.name}", measured
         self.matrix = screen.matrix
-        if not measured:  # values are for that column alone, and a screen of a grid has s² of them
-            self.matrix = replace(screen.matrix, values=np.zeros((0, 0), np.float32))
+        if not measured:  # its cells are for that column alone, and a screen of a grid has s² of them
+            nothing = np.zeros((0, 0), np.float32)
+            self.matrix = replace(screen.matrix, values=nothing, known=nothing.astype(bool))
         if not len(screen.matrix):  # all its genes are hidden: nothing is known of any pair
             return
         matrix, additive = screen.matrix, Additive.of(screen.matrix)
@@ -65,11 +88,14 @@ class ScreenColumns:
         solution = low_rank(residual, matrix.known, RANK, seed=seed)
         kernel = learned.between(matrix.gene)
         near = mixed_neighbours(solution, kernel[matrix.gene])
-        found = smoothed(residual, matrix.known, near)
-        self._completed = base + found
+        found = smoothed(residual, matrix.known, near, run)
+        # Matrices of s² numbers are written over as soon as nobody reads them: ten would be there otherwise.
+        write_unknown(residual, matrix.known, found)
+        base += found
+        self.completed = base
         self._unit = unit_rows(solution.profiles())
-        filled = np.where(matrix.known, residual, found)
-        whole: Spectrum = spectrum(smoothed(filled, np.ones_like(matrix.known), near), COMPLETED, seed=seed)
+        whole: Spectrum = spectrum(smoothed(residual, None, near, run), COMPLETED, seed=seed)
+        del residual, found
         self._values = whole.values
         self._vectors = predict_unseen(kernel, matrix.gene, learned.ridge, whole.vectors)
         # A gene of the screen keeps its own vector: ridge would draw it to what its features say.
@@ -87,7 +113,7 @@ class ScreenColumns:
         product = self._vectors[gene[:, 0]] * self._vectors[gene[:, 1]]
         alike = np.einsum("mr,mr->m", self._unit[left], self._unit[right])
         values = [
-            np.where(both, self._completed[left, right], np.nan),
+            np.where(both, self.completed[left, right], np.nan),
             (product * self._values).sum(axis=1),  # as in `PairIndex`: the same whatever the batch
             np.where(both, alike, np.nan),
         ]
