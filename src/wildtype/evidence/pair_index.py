@@ -125,15 +125,16 @@ class PairIndex:
     def columns(self, pairs: Pairs) -> tuple[Floats, Ints]:
         """Return the columns [m, f] of pairs, and how many of their genes have no visible cross [m]."""
         fold = self.fold_of(pairs)
-        parts = []
-        for number in np.unique(fold):
-            rows = np.flatnonzero(fold == number)
+        parts = [(self._part(int(number)), np.flatnonzero(fold == number)) for number in np.unique(fold)]
+        out = np.empty((len(pairs), len(self.names) if parts else 0), np.float32)
+
+        def work(i: int) -> None:
+            part, rows = parts[i]
             asked = pairs.take(rows)
-            parts.append((rows, self._part(int(number))(asked.gene, asked.kind)))
-        width = parts[0][1].shape[1] if parts else 0
-        out = np.empty((len(pairs), width), np.float32)
-        for rows, found in parts:
-            out[rows] = found
+            out[rows] = part(asked.gene, asked.kind)
+
+        # Few of the pairs of a screen's piece are of one fold: a part alone would occupy one thread.
+        self._run(len(parts), work)
         return out, self._part(-1).unseen(pairs.gene, pairs.kind)
 
     def described(self, mutants: MutantBatch) -> tuple[Tensor, Tensor]:

@@ -24,7 +24,7 @@ from wildtype.nn.threads import loops
 
 BLOCK = 64
 """Rows that go down a tree beside each other: their codes in 200 columns fill a third of a nearest cache."""
-PIECE = 32 * BLOCK
+PIECE = 4 * BLOCK
 """Rows that a thread takes at a time."""
 SURE = 0.95
 """Share of rows that have met their leaf after the steps that all rows take, if every node halves its rows;
