@@ -103,7 +103,7 @@ class PairIndex:
         self._others = self._columns_of_screens(self._screens)
         self._near = self._neighbours.strains(matrix.gene)
         self._parts: dict[int, PairColumns] = {}
-        self._completed: Floats | None = None
+        self._shared: ScreenColumns | None = None
         self.names: tuple[str, ...] = ()
 
     def fold_of(self, pairs: Pairs) -> Ints:
@@ -153,23 +153,24 @@ class PairIndex:
     def _part(self, fold: int) -> PairColumns:
         if fold not in self._parts:
             part = self._columns_of(self.matrix if fold < 0 else self._without_crosses(fold))
-            if part.pooled is not None:
+            if part.pooled is not None and len(part.pooled.matrix):
                 self._share_completion(part.pooled, fold)
             self._parts[fold] = part
         return self._parts[fold]
 
     def _share_completion(self, pooled: ScreenColumns, fold: int) -> None:
         """Keep one completed matrix for all folds, each of which is asked about its own crosses only."""
-        if self._completed is None:
-            self._completed = pooled.completed
-        else:
-            gene = pooled.matrix.gene
-            strain = self.matrix.find(gene, pooled.matrix.kind)
-            for start in range(0, len(gene), ROWS):
-                rows = slice(start, start + ROWS)
-                of = self._fold_of(strain[rows, None], strain, gene[rows, None], gene)
-                np.copyto(self._completed[rows], pooled.completed[rows], where=of == fold)
-        pooled.completed = self._completed
+        shared = self._shared = self._shared or pooled
+        # A screen that shares too few cells with what a fold sees is not in its matrix.
+        if shared is pooled or not np.array_equal(shared.matrix.codes, pooled.matrix.codes):
+            return
+        gene = pooled.matrix.gene
+        strain = self.matrix.find(gene, pooled.matrix.kind)
+        for start in range(0, len(gene), ROWS):
+            rows = slice(start, start + ROWS)
+            of = self._fold_of(strain[rows, None], strain, gene[rows, None], gene)
+            np.copyto(shared.completed[rows], pooled.completed[rows], where=of == fold)
+        pooled.completed = shared.completed
 
     def _columns_of_screens(self, screens: Sequence[OtherScreen]) -> tuple[ScreenColumns, ...]:
         return tuple(ScreenColumns(screen, self._kernel, run=self._run) for screen in screens)
