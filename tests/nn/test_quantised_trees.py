@@ -65,16 +65,19 @@ def drawn_rows(draw: np.random.Generator, rows: int, columns: int, thresholds: n
     rows=st.sampled_from([0, 1, 2, 63, 64, 65, 200]),
     columns=st.integers(1, 6),
     counts=st.lists(st.integers(0, 4), min_size=1, max_size=3),
-    leaves=st.integers(1, 40),
+    leaves=st.lists(st.sampled_from([1, 2, 7, 40, 64, 65, 90]), min_size=1, max_size=3),
 )
 def test_forests_are_the_plain_loop(
-    seed: int, rows: int, columns: int, counts: list[int], leaves: int
+    seed: int, rows: int, columns: int, counts: list[int], leaves: list[int]
 ) -> None:
     draw = np.random.default_rng(seed)
     # Thresholds of float64 between values of float32, as boosting makes them, and some that are equal.
     thresholds = np.append(draw.normal(size=5).astype(np.float32), draw.normal(size=3))
     forests = [
-        Forest.of([drawn_tree(draw, columns, leaves, thresholds) for _ in range(count)], draw.normal())
+        Forest.of(
+            [drawn_tree(draw, columns, int(draw.choice(leaves)), thresholds) for _ in range(count)],
+            draw.normal(),
+        )
         for count in counts
     ]
     x = drawn_rows(draw, rows, columns, thresholds)
