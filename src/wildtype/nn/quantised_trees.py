@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 from wildtype.nn.threads import loops
 
 BLOCK = 64
-"""Rows that go down a tree beside each other: their codes in 200 columns fill a third of a nearest cache."""
+"""Rows that are at a tree together: their codes in 200 columns fill half of a nearest cache."""
 PIECE = 4 * BLOCK
 """Rows that a thread takes at a time."""
 SURE = 0.95
