@@ -65,7 +65,7 @@ def drawn_rows(draw: np.random.Generator, rows: int, columns: int, thresholds: n
     rows=st.sampled_from([0, 1, 2, 63, 64, 65, 200]),
     columns=st.integers(1, 6),
     counts=st.lists(st.integers(0, 4), min_size=1, max_size=3),
-    leaves=st.lists(st.sampled_from([1, 2, 7, 40, 64, 65, 90]), min_size=1, max_size=3),
+    leaves=st.lists(st.sampled_from([1, 2, 7, 8, 9, 40, 64, 65, 90]), min_size=1, max_size=3),
 )
 def test_forests_are_the_plain_loop(
     seed: int, rows: int, columns: int, counts: list[int], leaves: list[int]
@@ -88,7 +88,7 @@ def test_forests_are_the_plain_loop(
         np.testing.assert_array_equal(forest(torch.from_numpy(x)).numpy(), found[:, i])
 
 
-@pytest.mark.parametrize("count", [253, 254, 300, 70_000])
+@pytest.mark.parametrize("count", [253, 254, 255, 256, 300, 70_000])
 def test_columns_of_many_thresholds(count: int) -> None:
     """Codes of one byte, of two and of four."""
     thresholds = np.linspace(-1, 1, count)
@@ -119,3 +119,28 @@ def test_a_forest_that_changes_is_read_again() -> None:
     with torch.no_grad():
         second.start += 1
     assert torch.equal(both(x)[:, 1], before[:, 1] + 1)
+
+
+@pytest.mark.parametrize("side", [0, 1])
+def test_a_tree_of_one_long_path(side: int) -> None:
+    """More leaves than a byte can number, all left or all right of the path."""
+    leaves = 300
+    thresholds = np.arange(leaves - 1.0)
+    # Right children go on: values rise along the path. Left ones go on: they fall.
+    asked = thresholds if side else thresholds[::-1]
+    inner, ends = np.arange(leaves - 1), np.arange(leaves - 1, 2 * leaves - 1)
+    child = np.empty((leaves - 1, 2), np.int64)
+    child[:, 1 - side] = ends[:-1]
+    child[:, side] = np.append(inner[1:], ends[-1])
+    feature = np.append(np.zeros(leaves - 1, np.int64), np.full(leaves, -1))
+    split = np.append(asked, np.random.default_rng(0).normal(size=leaves))
+    tree = (
+        torch.from_numpy(feature),
+        torch.from_numpy(np.concatenate([child, np.zeros((leaves, 2), np.int64)])),
+        torch.from_numpy(split),
+        torch.zeros(2 * leaves - 1, dtype=torch.bool),
+    )
+    forest, x = Forest.of([tree]), np.append(np.arange(-1, leaves + 1, 0.5), np.nan).astype(np.float32)
+    found = forest(torch.from_numpy(x[:, None])).numpy()
+    np.testing.assert_array_equal(found, plain(forest, x[:, None]))
+    assert len(set(found.tolist())) == leaves
