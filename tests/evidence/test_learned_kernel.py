@@ -7,13 +7,7 @@ import pytest
 import torch
 
 from tests.screened import screened_dataset
-from wildtype.evidence.learned_kernel import (
-    ComputedKernel,
-    LearnedKernel,
-    gene_maps,
-    left_out,
-    predict_unseen,
-)
+from wildtype.evidence.learned_kernel import ComputedKernel, LearnedKernel, gene_maps, left_out
 from wildtype.evidence.similarity import GeneSimilarity
 
 N = 36
@@ -56,10 +50,15 @@ def test_kernel_ridge_predicts_every_gene() -> None:
     rng = np.random.default_rng(2)
     phi, own = rng.normal(size=(15, 4)), np.array([1, 4, 4, 9, 14])
     kernel, target = phi @ phi[own].T, rng.normal(size=(5, 2))
-    found = predict_unseen(kernel.astype(np.float32), own, 0.5, target.astype(np.float32))
+    genes = np.unique(own)
+    computed = ComputedKernel(genes, (phi @ phi[genes].T).astype(np.float32), 0.5)
+    strains = computed.strains(own)
+    np.testing.assert_allclose(strains[np.array([1, 4])], kernel[own][[1, 4]], atol=1e-5)
+    np.testing.assert_allclose(strains.diagonal(), kernel[own].diagonal(), atol=1e-5)
+    found = strains.predict(target.astype(np.float32))
     expected = kernel @ np.linalg.solve(kernel[own] + 0.5 * np.eye(5), target)
     np.testing.assert_allclose(found, expected, atol=1e-4)
-    nothing = predict_unseen(np.zeros((15, 0), np.float32), own[:0], 0.5, np.zeros((0, 2), np.float32))
+    nothing = computed.strains(own[:0]).predict(np.zeros((0, 2), np.float32))
     np.testing.assert_array_equal(nothing, np.zeros((15, 2), np.float32))
 
 

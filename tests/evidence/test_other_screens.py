@@ -10,7 +10,7 @@ import pytest
 from tests.evidence.examples import computed
 from tests.screened import screened_dataset
 from wildtype.evidence.completion import Additive, low_rank, mixed_neighbours, smoothed, spectrum
-from wildtype.evidence.learned_kernel import LearnedKernel, predict_unseen
+from wildtype.evidence.learned_kernel import LearnedKernel
 from wildtype.evidence.other_screens import OtherScreen
 from wildtype.evidence.pair_columns import closed_forms, rising
 from wildtype.evidence.pair_index import PairIndex, Pairs
@@ -63,12 +63,12 @@ def test_columns_are_the_screens_own_values_and_their_completion(
     base = Additive.of(matrix).matrix()
     residual = np.where(matrix.known, matrix.values - base, np.float32(0))
     solution = low_rank(residual, matrix.known, RANK)
-    kernel = learned.between(similarity, matrix.gene)
-    near = mixed_neighbours(solution, kernel[matrix.gene])
+    kernel = computed(learned, similarity).strains(matrix.gene)
+    near = mixed_neighbours(solution, kernel[:])
     completed = smoothed(residual, matrix.known, near)
     filled = np.where(matrix.known, residual, completed)
     whole = spectrum(smoothed(filled, np.ones_like(matrix.known), near), COMPLETED)
-    vectors = predict_unseen(kernel, matrix.gene, learned.ridge, whole.vectors)
+    vectors = kernel.predict(whole.vectors)
     for strain, gene in enumerate(matrix.gene):
         vectors[gene] = whole.vectors[strain]
     profile = solution.profiles().astype(np.float64)

@@ -182,6 +182,25 @@ def test_no_column_of_a_visible_pair_holds_its_own_value_or_listing(
     assert not np.array_equal(before[fold != 2], after[fold != 2], equal_nan=True)
 
 
+@pytest.mark.parametrize("of_grid", [True, False])
+def test_cells_that_are_not_known_are_never_read(
+    of_grid: bool, matrix: PairMatrix, similarity: GeneSimilarity, learned: LearnedKernel, pairs: Pairs
+) -> None:
+    """What a fold hides stays in the array of values that all folds share."""
+    known = matrix.known & (np.random.default_rng(0).random(len(matrix)) < 0.9)
+    hidden = [
+        replace(
+            matrix, of_grid=of_grid, known=known & known.T, values=np.where(known & known.T, values, other)
+        )
+        for values, other in ((matrix.values, np.float32(0)), (matrix.values, np.float32(np.nan)))
+    ]
+    before, after = (
+        PairColumns(each, similarity, neighbours_of(similarity, matrix, learned))(pairs.gene, pairs.kind)
+        for each in hidden
+    )
+    np.testing.assert_array_equal(before, after)
+
+
 def test_out_of_fold_columns_are_those_of_prediction(
     matrix: PairMatrix, similarity: GeneSimilarity, learned: LearnedKernel, pairs: Pairs
 ) -> None:

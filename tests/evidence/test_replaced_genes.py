@@ -20,7 +20,11 @@ class Problem:
         value = draw.normal(size=(strains, strains)).astype(np.float32)
         self.value = value + value.T
         known = draw.random((strains, strains)) < 0.5
-        self.known = known & known.T & ~np.eye(strains, dtype=bool)
+        known = known & known.T & ~np.eye(strains, dtype=bool)
+        # Cells of a fold that may not be seen are not known, either.
+        fold = np.where(known, 1 + (np.add.outer(np.arange(strains), np.arange(strains)) % 3), 0)
+        self.folds = fold.astype(np.uint8), 2
+        self.known = known & (fold != 2)
         self.near = draw.integers(-1, strains, (genes, k)).astype(np.int32)
         self.weight = np.where(self.near < 0, 0, draw.random((genes, k))).astype(np.float32)
         # Strains of the first genes; a long run of pairs of one gene, and single ones.
@@ -34,13 +38,13 @@ class Problem:
     def one(self, every: bool, rows: slice = slice(None)) -> np.ndarray:
         left, right = self.left[rows], self.right[rows]
         out = np.full((len(left), 4), np.nan, np.float32)
-        replace_one(self.near, self.weight, self.value, self.known, every, left, right, PRIOR, out)
+        replace_one(self.near, self.weight, self.value, *self.folds, every, left, right, PRIOR, out)
         return out
 
     def both(self, every: bool, rows: slice = slice(None)) -> np.ndarray:
         left, right = self.left[rows], self.right[rows]
         out = np.full((len(left), 2), np.nan, np.float32)
-        replace_both(self.near, self.weight, self.value, self.known, every, left, right, FEW, out)
+        replace_both(self.near, self.weight, self.value, *self.folds, every, left, right, FEW, out)
         return out
 
     def plain_one(self, every: bool) -> np.ndarray:

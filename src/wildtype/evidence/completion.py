@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -76,7 +77,16 @@ class Additive:
         """Return the model of every pair of strains [s, s]."""
         u = self.effect.astype(np.float32)
         # Both effects are added first: the other order rounds differently on both sides of the diagonal.
-        return np.float32(self.mean) + (u[:, None] + u[None, :])
+        out = u[:, None] + u[None, :]
+        out += np.float32(self.mean)
+        return out
+
+
+def residuals(matrix: PairMatrix, additive: Additive, into: Floats | None = None) -> Floats:
+    """Return what the additive model leaves of known cells [s, s], 0 elsewhere; perhaps ``into`` an array."""
+    out = np.subtract(matrix.values, additive.matrix(), out=into)
+    out[~matrix.known] = 0
+    return out
 
 
 @dataclass(frozen=True, eq=False)
@@ -206,7 +216,17 @@ def profile_neighbours(solution: Spectrum) -> sparse.csr_array:
     return out
 
 
-def mixed_neighbours(solution: Spectrum, kernel: Floats) -> sparse.csr_array:
+class Square(Protocol):
+    """A matrix [s, s] that is read by blocks of rows [b, s], and its diagonal."""
+
+    def __getitem__(self, rows: Any, /) -> Any:
+        """Return a block of rows."""
+
+    def diagonal(self) -> Floats:
+        """Return the diagonal [s]."""
+
+
+def mixed_neighbours(solution: Spectrum, kernel: Square) -> sparse.csr_array:
     """Return S [s, s]: for every strain its 60 nearest by profile and kernel, with weight (cosine + 0.7 √k̂)³.
 
     Profiles of strains with few visible crosses are noise, of which a kernel of what is known about genes
@@ -231,10 +251,9 @@ def profile_completion(matrix: PairMatrix, additive: Additive, *, seed: int = 0)
     S holds `profile_neighbours` of the completion of R of rank 120. The prediction is A and what `smoothed`
     gives: residuals of the same pair with either strain replaced by one of similar profile.
     """
-    base = additive.matrix()
-    residual = np.where(matrix.known, matrix.values - base, np.float32(0))
+    residual = residuals(matrix, additive)
     near = profile_neighbours(low_rank(residual, matrix.known, RANK, seed=seed))
-    return np.asarray(base + smoothed(residual, matrix.known, near))
+    return np.asarray(additive.matrix() + smoothed(residual, matrix.known, near))
 
 
 def smoothed(

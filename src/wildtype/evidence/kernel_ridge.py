@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from wildtype.evidence.completion import Additive, low_rank
+from wildtype.evidence.completion import Additive, low_rank, residuals
 from wildtype.evidence.pair_matrix import PairMatrix
 from wildtype.seeds import generator
 
@@ -117,11 +117,6 @@ def effect_map(phi: Floats, values: Floats, gene: Ints, effect: NDArray[np.float
         if (error := float((left_out**2).sum())) < best:
             best, found = error, weights
     return found.astype(phi.dtype)
-
-
-def residuals(matrix: PairMatrix, additive: Additive) -> NDArray[np.float32]:
-    """Return E = Y − μ − b_a − b_b [s, s] on known cells, 0 elsewhere."""
-    return np.where(matrix.known, matrix.values - additive.matrix(), np.float32(0))
 
 
 def filled_residuals(matrix: PairMatrix, additive: Additive, *, seed: int = 0) -> NDArray[np.float32]:

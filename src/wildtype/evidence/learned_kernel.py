@@ -15,12 +15,11 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from scipy import sparse
+from scipy import linalg, sparse
 from torch import Tensor
 
-from wildtype.evidence.completion import RANK, Additive, low_rank
+from wildtype.evidence.completion import RANK, Additive, low_rank, residuals
 from wildtype.evidence.gene_kernels import neighbour_map
-from wildtype.evidence.kernel_ridge import residuals
 from wildtype.evidence.pair_matrix import PairMatrix
 from wildtype.evidence.similarity import GeneSimilarity
 from wildtype.organism.similarity import unit_rows
@@ -144,7 +143,52 @@ class ComputedKernel:
 
     def between(self, genes: Ints) -> Floats:
         """Return the kernel [n, s] of all genes with some of those that it was computed for, a copy."""
-        return self.values.take(np.searchsorted(self.genes, genes), axis=1)
+        return self.values.take(self.places(genes), axis=1)
+
+    def places(self, genes: Ints) -> Ints:
+        """Return the columns [s] of some genes."""
+        return np.searchsorted(self.genes, genes)
+
+    def strains(self, gene: Ints) -> StrainKernel:
+        """Return the kernel of strains with these genes [s]."""
+        return StrainKernel(self, gene)
+
+
+@dataclass(frozen=True, eq=False)
+class StrainKernel:
+    """A computed kernel of strains, read cell by cell: a copy for them would be as large as their screen.
+
+    Attributes
+    ----------
+    computed : ComputedKernel
+    gene : int64 [s]
+        Gene of each strain.
+    """
+
+    computed: ComputedKernel
+    gene: Ints
+
+    def __getitem__(self, strains: Ints | slice) -> Floats:
+        """Return the kernel [b, s] of some strains with all."""
+        return self.computed.values[np.ix_(self.gene[strains], self.computed.places(self.gene))]
+
+    def diagonal(self) -> Floats:
+        """Return the kernel [s] of every strain with itself."""
+        return self.computed.values[self.gene, self.computed.places(self.gene)]
+
+    def predict(self, target: Floats) -> Floats:
+        """Return what kernel ridge says of targets of all genes [n, t] from those of the strains [s, t]."""
+        values = torch.from_numpy(self.computed.values)
+        # Strains of one gene share its column.
+        weights = torch.zeros(values.shape[1], target.shape[1])
+        if len(self.gene):
+            among = self[:]
+            np.einsum("ii->i", among)[:] += np.float32(self.computed.ridge)
+            # In its own place: it is as large as the screen. Transposed, since LAPACK goes by columns.
+            root = linalg.cho_factor(among.T, lower=True, overwrite_a=True, check_finite=False)
+            solved = torch.from_numpy(linalg.cho_solve(root, target, check_finite=False))
+            weights.index_add_(0, torch.from_numpy(self.computed.places(self.gene)), solved)
+        return np.asarray((values @ weights).numpy())
 
 
 def left_out(regularised: Tensor, target: Tensor) -> Tensor:
@@ -154,27 +198,6 @@ def left_out(regularised: Tensor, target: Tensor) -> Tensor:
     """
     inverse: Tensor = torch.linalg.inv(regularised)
     return (inverse @ target) / inverse.diagonal()[:, None]
-
-
-def predict_unseen(kernel: Floats, own: Ints, ridge: float, target: Floats) -> Floats:
-    """Return what kernel ridge says of the targets [n, t] of all genes from those of some strains.
-
-    Parameters
-    ----------
-    kernel : float32 [n, s]
-        Of all genes with those of the strains.
-    own : int64 [s]
-        Gene of each strain.
-    ridge : float
-        Penalty, above 0.
-    target : float32 [s, t]
-    """
-    if not len(own):
-        return np.zeros((len(kernel), target.shape[1]), np.float32)
-    among = torch.from_numpy(kernel[own])
-    among.diagonal().add_(ridge)
-    weights = torch.cholesky_solve(torch.from_numpy(target), torch.linalg.cholesky(among))
-    return np.asarray(kernel @ weights.numpy(), np.float32)
 
 
 def gene_maps(similarity: GeneSimilarity) -> dict[str, sparse.csr_array]:

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wildtype.evidence.completion import Additive, low_rank
-from wildtype.evidence.learned_kernel import predict_unseen
+from wildtype.evidence.learned_kernel import StrainKernel
 from wildtype.evidence.pair_matrix import PairMatrix
 from wildtype.evidence.sampled_factors import sampled_factors
 
@@ -33,35 +33,25 @@ class MapColumns:
         Of the matrix.
     residual : float32 [s, s]
         What the additive model leaves of known cells, 0 elsewhere.
-    kernel : float32 [n, s]
-        Learned kernel of all genes with the strains.
-    ridge : float
-        Penalty of kernel ridge with it.
+    kernel : StrainKernel
+        Of the strains of the matrix.
     seed : int
     """
 
     def __init__(
-        self,
-        matrix: PairMatrix,
-        additive: Additive,
-        residual: Floats,
-        kernel: Floats,
-        ridge: float,
-        *,
-        seed: int = 0,
+        self, matrix: PairMatrix, additive: Additive, residual: Floats, kernel: StrainKernel, *, seed: int = 0
     ) -> None:
-        genes = matrix.gene
-        factors = sampled_factors(residual, matrix.known, kernel[genes], seed=seed)
+        factors = sampled_factors(residual, matrix.known, kernel[:], seed=seed)
         self._completed = {
             f"rank {k} alone": low_rank(residual, matrix.known, k, seed=seed).matrix() for k in RANKS
         }
         self._completed["completed by factors"] = factors
         # Kernel ridge on one side gives [n, s], and on both [n, n], which is the product of two of [n, s].
-        self._one = predict_unseen(kernel, genes, ridge, factors)
-        self._weights = predict_unseen(kernel, genes, ridge, np.eye(len(genes), dtype=np.float32))
-        mean = additive.effect.mean() if len(genes) else 0.0
+        self._one = kernel.predict(factors)
+        self._weights = kernel.predict(np.eye(len(matrix), dtype=np.float32))
+        mean = additive.effect.mean() if len(matrix) else 0.0
         centred = (additive.effect - mean).astype(np.float32)[:, None]
-        self._unseen_effect = mean + predict_unseen(kernel, genes, ridge, centred)[:, 0].astype(np.float64)
+        self._unseen_effect = mean + kernel.predict(centred)[:, 0].astype(np.float64)
         self._additive = additive
 
     def __call__(self, gene: Ints, strain: Ints) -> list[tuple[str, Floats]]:

@@ -27,11 +27,12 @@ from wildtype.evidence.completion import (
     low_rank,
     mixed_neighbours,
     profile_neighbours,
+    residuals,
     smoothed,
     spectrum,
     write_unknown,
 )
-from wildtype.evidence.learned_kernel import ComputedKernel, predict_unseen
+from wildtype.evidence.learned_kernel import ComputedKernel, StrainKernel
 from wildtype.evidence.map_columns import MapColumns
 from wildtype.evidence.pair_matrix import PairMatrix
 from wildtype.evidence.pieces import Run, one_after_the_other
@@ -180,6 +181,9 @@ class PairColumns:
         What this screen and the others say as one.
     near : sequence, optional
         ``neighbours.strains(matrix.gene)``, where it was made before.
+    folds : tuple, optional
+        Cells that are known, as uint8 [s, s] with 0 for the others, and a number of cells that are not known
+        here: one array for matrices that lack a fold each, which would have one of their own.
     run : callable
         Runs work(0) … work(count - 1), perhaps beside each other.
     seed : int
@@ -202,23 +206,23 @@ class PairColumns:
         pooled: ScreenColumns | None = None,
         *,
         near: Sequence[StrainNeighbours] | None = None,
+        folds: tuple[NDArray[np.uint8], int] | None = None,
         run: Run = one_after_the_other,
         seed: int = 0,
     ) -> None:
-        # Residuals hold what is visible: values would be one more matrix of s² numbers for every fold.
-        self.matrix = replace(matrix, values=np.zeros((0, 0), np.float32))
+        # Residuals hold what is visible: cells would be two more matrices of s² numbers for every fold.
+        nothing = np.zeros((0, 0), np.float32)
+        self.matrix = replace(matrix, values=nothing, known=nothing.astype(bool))
+        self._folds = (matrix.known.view(np.uint8), 0) if folds is None else folds
         self.similarity, self._others, self.pooled, self._run = similarity, others, pooled, run
-        known, values = matrix.known, matrix.values
-        additive = Additive.of(matrix)
-        residual = np.where(known, values - additive.matrix(), np.float32(0))
+        known, additive = matrix.known, Additive.of(matrix)
+        residual = residuals(matrix, additive)
         self._mean = additive.mean
         solution = low_rank(residual, known, RANKS[-1], seed=seed)
         self._low_rank = solution
-        kernel, ridge = neighbours.kernel.between(matrix.gene), neighbours.kernel.ridge
-        self._map = (
-            None if matrix.of_grid else MapColumns(matrix, additive, residual, kernel, ridge, seed=seed)
-        )
-        mixed = mixed_neighbours(solution, kernel[matrix.gene])
+        kernel = neighbours.kernel.strains(matrix.gene)
+        self._map = None if matrix.of_grid else MapColumns(matrix, additive, residual, kernel, seed=seed)
+        mixed = mixed_neighbours(solution, kernel)
         # Whole blocks of related pairs may be unknown (arrays with one another, a hidden pathway): means over
         # neighbours' visible crosses alone then rest on the least related ones.
         write_unknown(residual, known, smoothed(residual, known, mixed, run))
@@ -226,7 +230,7 @@ class PairColumns:
         self._profile, self._mixed = _padded(profile_neighbours(solution)), _padded(mixed, MIXED_NEIGHBOURS)
         self._unit_profile = unit_rows(solution.profiles())
         count = known.sum(axis=1, dtype=np.float64)
-        negative, positive = _listed(values, known)
+        negative, positive = _listed(matrix)
         self._genes = [("effect", additive.effect.astype(np.float32)), ("crosses", count.astype(np.float32))]
         for name, flags in (("negative", negative), ("positive", positive)):
             # Shrunken to the mean rate, so that genes with few crosses are like others.
@@ -238,13 +242,17 @@ class PairColumns:
         for name, flags in (("negative", negative), ("positive", positive), ("either", negative | positive)):
             listed = np.where(known, residual, 0) if name == "either" else flags.astype(np.float32)
             scale = (1 / np.sqrt(flags.sum(axis=1) + DEGREE_PRIOR)).astype(np.float32)
-            self._latent.append((name, spectrum(listed * scale[:, None] * scale, LATENT, seed=seed)))
+            listed *= scale[:, None]
+            listed *= scale
+            self._latent.append((name, spectrum(listed, LATENT, seed=seed)))
+            del listed, flags  # matrices of s² numbers, of which few should be there at a time
+        del negative, positive
         self._ridge(residual)
-        self._kernel_ridge(kernel, ridge)
+        self._kernel_ridge(kernel)
         self._filled = residual
         self._near = neighbours.strains(matrix.gene) if near is None else near
-        nothing = np.zeros((0, 2), np.int64)
-        columns = self._block(nothing, nothing.astype(np.uint8))
+        no_pair = np.zeros((0, 2), np.int64)
+        columns = self._block(no_pair, no_pair.astype(np.uint8))
         self.names = tuple(name for name, _ in columns)
 
     def _ridge(self, residual: Floats) -> None:
@@ -264,17 +272,16 @@ class PairColumns:
             if name != "crosses"
         ]
 
-    def _kernel_ridge(self, kernel: Floats, ridge: float) -> None:
+    def _kernel_ridge(self, kernel: StrainKernel) -> None:
         """Predict by the learned kernel what completion says of each strain, for genes without one, too.
 
         A matrix V diag(w) Vᵀ of strains becomes H diag(w) Vᵀ of genes and strains, and H diag(w) Hᵀ of genes,
         with the rows H of V as kernel ridge predicts them. Completed residuals are a better target than those
         that were measured: few of them are not 0.
         """
-        genes = self.matrix.gene
         rates = [(name, x - x.mean()) for name, x in self._genes if name != "crosses"]
         parts = [self._completed.vectors, self._low_rank.vectors, *(x[:, None] for _, x in rates)]
-        found = predict_unseen(kernel, genes, ridge, np.concatenate(parts, axis=1))
+        found = kernel.predict(np.concatenate(parts, axis=1))
         ends = np.cumsum([0, *(part.shape[1] for part in parts)])
         of = [np.ascontiguousarray(found[:, a:b]) for a, b in pairwise(ends.tolist())]
         self._by_kernel = [("completed", self._completed, of[0]), ("rank", self._low_rank, of[1])]
@@ -392,12 +399,12 @@ class PairColumns:
         out: list[tuple[str, Floats]] = []
         m = len(gene)
 
-        value, known = self._filled, self.matrix.known
+        value, (fold, hidden) = self._filled, self._folds
 
         def one(name: str, near: Any, weight: Floats, row: Ints, *, every: bool = False) -> None:
             found = np.full((m, 4), np.nan, np.float32)
             sides = [np.ascontiguousarray(np.stack([row[:, i], strain[:, i]], axis=1)) for i in range(2)]
-            replace_one(near, weight, value, known, every, *sides, PRIOR, found)
+            replace_one(near, weight, value, fold, hidden, every, *sides, PRIOR, found)
             # The weight of every neighbour says nothing of the pair.
             for i, what in enumerate(("", " low", " high") if every else ("", " low", " high", " weight")):
                 out.append((f"one by {name}{what}", found[:, i]))
@@ -405,7 +412,7 @@ class PairColumns:
         def two(name: str, near: Any, weight: Floats, row: Ints, *, every: bool = False) -> None:
             found = np.full((m, 2), np.nan, np.float32)
             sides = [np.ascontiguousarray(np.stack([row[:, i], strain[:, i]], axis=1)) for i in range(2)]
-            replace_both(near, weight, value, known, every, *sides, FEW, found)
+            replace_both(near, weight, value, fold, hidden, every, *sides, FEW, found)
             out.append((f"both by {name}", found[:, 0]))
             if not every:
                 out.append((f"both by {name} weight", found[:, 1]))
@@ -458,12 +465,13 @@ def of_screens(names: Sequence[str]) -> NDArray[np.bool_]:
     return np.array([name.startswith(SCREEN) for name in names], bool)
 
 
-def _listed(values: Floats, known: NDArray[np.bool_]) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+def _listed(matrix: PairMatrix) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
     """Return which known cells [s, s] are negative and positive interactions.
 
     Of a list, those with a value; of a dense map, those beyond one standard deviation.
     """
-    seen = values[known]
-    listed = bool(seen.size) and bool(np.mean(seen == 0) > 0.5)
-    cut = 0.0 if listed or not seen.size else float(seen.std())
+    values, known = matrix.values, matrix.known
+    count = np.count_nonzero(known)
+    listed = count > 0 and np.count_nonzero(known & (values != 0)) < 0.5 * count
+    cut = 0.0 if listed or not count else float(values[known].std())
     return known & (values < -cut), known & (values > cut)

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 import torch
@@ -27,6 +28,7 @@ from wildtype.evidence.pieces import Run, one_after_the_other
 from wildtype.evidence.pooled_screens import pooled
 from wildtype.evidence.screen_columns import ScreenColumns
 from wildtype.evidence.similarity import GeneSimilarity
+from wildtype.memory import release_memory
 from wildtype.mutants.batch import MutantBatch
 from wildtype.mutants.grid import uniform
 from wildtype.mutants.identity import gene_words, mixed_words
@@ -109,18 +111,21 @@ class PairIndex:
     def fold_of(self, pairs: Pairs) -> Ints:
         """Return the fold [m] of each pair that is visible, -1 of the others."""
         strain = self.matrix.find(pairs.gene, pairs.kind)
-        return self._fold_of(strain[:, 0], strain[:, 1], pairs.gene[:, 0], pairs.gene[:, 1])
+        visible = (strain >= 0).all(axis=1)
+        out = np.full(len(pairs), -1, np.int64)
+        out[visible] = self._folds[tuple(strain[visible].T)].astype(np.int64) - 1
+        return out
 
-    def _fold_of(self, left: Ints, right: Ints, left_gene: Ints, right_gene: Ints) -> Ints:
-        """Return the fold of pairs of strains, -1: none, and of their genes; arrays are broadcast."""
-        visible = (left >= 0) & (right >= 0)
-        if len(self.matrix):
-            visible = visible & self.matrix.known[np.maximum(left, 0), np.maximum(right, 0)]
-        return np.where(visible, self._folds(left_gene, right_gene), -1)
-
-    def _folds(self, left: Ints, right: Ints) -> Ints:
-        words = np.broadcast_arrays(self._words[left], self._words[right])
-        return (uniform(*words) * self.folds).astype(np.int64)
+    @cached_property
+    def _folds(self) -> NDArray[np.uint8]:
+        """1 + the fold of every visible cross [s, s], a matter of its genes; 0 for the other cells."""
+        words, known = self._words[self.matrix.gene], self.matrix.known
+        out = np.zeros(known.shape, np.uint8)
+        for start in range(0, len(known), ROWS):
+            rows = slice(start, start + ROWS)
+            number = uniform(*np.broadcast_arrays(words[rows, None], words)) * self.folds
+            np.copyto(out[rows], number.astype(np.uint8) + 1, where=known[rows])
+        return out
 
     def columns(self, pairs: Pairs) -> tuple[Floats, Ints]:
         """Return the columns [m, f] of pairs, and how many of their genes have no visible cross [m]."""
@@ -152,10 +157,14 @@ class PairIndex:
 
     def _part(self, fold: int) -> PairColumns:
         if fold not in self._parts:
-            part = self._columns_of(self.matrix if fold < 0 else self._without_crosses(fold))
+            matrix = self.matrix if fold < 0 else self._without_crosses(fold)
+            # Of no fold, 0 is hidden: cells that are not known.
+            part = self._columns_of(matrix, folds=(self._folds, fold + 1))
             if part.pooled is not None and len(part.pooled.matrix):
                 self._share_completion(part.pooled, fold)
             self._parts[fold] = part
+            del matrix
+            release_memory()
         return self._parts[fold]
 
     def _share_completion(self, pooled: ScreenColumns, fold: int) -> None:
@@ -164,36 +173,40 @@ class PairIndex:
         # A screen that shares too few cells with what a fold sees is not in its matrix.
         if shared is pooled or not np.array_equal(shared.matrix.codes, pooled.matrix.codes):
             return
-        gene = pooled.matrix.gene
-        strain = self.matrix.find(gene, pooled.matrix.kind)
-        for start in range(0, len(gene), ROWS):
-            rows = slice(start, start + ROWS)
-            of = self._fold_of(strain[rows, None], strain, gene[rows, None], gene)
-            np.copyto(shared.completed[rows], pooled.completed[rows], where=of == fold)
+        of = np.zeros(1 + len(self.matrix), np.uint8)
+        strain = self.matrix.find(pooled.matrix.gene, pooled.matrix.kind)
+        for row, number in enumerate(strain):
+            if number >= 0:
+                of[:-1] = self._folds[number]  # the last is that of strains that only others have: none
+                np.copyto(shared.completed[row], pooled.completed[row], where=of[strain] == fold + 1)
         pooled.completed = shared.completed
 
     def _columns_of_screens(self, screens: Sequence[OtherScreen]) -> tuple[ScreenColumns, ...]:
         return tuple(ScreenColumns(screen, self._kernel, run=self._run) for screen in screens)
 
-    def _columns_of(self, matrix: PairMatrix, others: Sequence[ScreenColumns] | None = None) -> PairColumns:
+    def _columns_of(
+        self,
+        matrix: PairMatrix,
+        others: Sequence[ScreenColumns] | None = None,
+        folds: tuple[NDArray[np.uint8], int] | None = None,
+    ) -> PairColumns:
         others = self._others if others is None else others
         every = None
         if others:
             screen = OtherScreen(POOLED, pooled(matrix, [other.matrix for other in others]))
             every = ScreenColumns(screen, self._kernel, measured=False, run=self._run)
+            del screen
+            release_memory()  # what is made next is as large as what was freed
         # Crosses that are left out leave the strains as they are.
         near = self._near if matrix.gene is self.matrix.gene else None
         found = PairColumns(
-            matrix, self.similarity, self._neighbours, others, every, near=near, run=self._run
+            matrix, self.similarity, self._neighbours, others, every, near=near, folds=folds, run=self._run
         )
         self.names = found.names
         return found
 
     def _without_crosses(self, fold: int) -> PairMatrix:
-        known, gene = self.matrix.known.copy(), self.matrix.gene
-        for start in range(0, len(gene), ROWS):
-            known[start : start + ROWS] &= self._folds(gene[start : start + ROWS, None], gene) != fold
-        return self._seen(known)
+        return self._seen((self._folds != 0) & (self._folds != fold + 1))
 
     def blocks(self, seed: int) -> Ints:
         """Return a block [n] of related genes for every gene: that of the most similar of some drawn genes.
@@ -239,7 +252,8 @@ class PairIndex:
         return self._columns_of(matrix)(asked.gene, asked.kind)
 
     def _seen(self, known: NDArray[np.bool_]) -> PairMatrix:
-        return replace(self.matrix, known=known, values=np.where(known, self.matrix.values, np.float32(0)))
+        # Values of cells that are not known are never read: a copy without them would be as large as the screen.
+        return replace(self.matrix, known=known)
 
     def with_unseen_genes(
         self, pairs: Pairs, folds: int, seed: int, share: float

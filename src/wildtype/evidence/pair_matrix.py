@@ -39,7 +39,8 @@ class PairMatrix:
     kind : uint8 [s]
         ``Kind`` of each strain.
     values : float32 [s, s]
-        Symmetric; 0 where nothing is known.
+        Symmetric; to be read where ``known`` only: other cells are 0 in a matrix that was made of a table,
+        and may hold what is hidden in one that was made of another matrix.
     known : bool [s, s]
         Symmetric: cells that were measured and may be seen. No cell of the diagonal is.
     of_grid : bool

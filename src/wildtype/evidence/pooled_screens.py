@@ -34,15 +34,18 @@ def pooled(own: PairMatrix, others: Sequence[PairMatrix]) -> PairMatrix:
     linked = [(other, found) for other in others if (found := _in_unit_of(own, other)) is not None]
     codes = np.unique(np.concatenate([matrix.codes for matrix in (own, *(other for other, _ in linked))]))
     s = len(codes)
-    total, count = np.zeros((s, s), np.float32), np.zeros((s, s), np.float32)
-    for other, values in linked:
+    values, count = np.zeros((s, s), np.float32), np.zeros((s, s), np.uint8)
+    for other, found in linked:
         at = np.ix_(*[np.searchsorted(codes, other.codes)] * 2)
-        total[at] += np.where(other.known, values, 0)
+        values[at] += np.where(other.known, found, 0)
         count[at] += other.known
-    at = np.ix_(*[np.searchsorted(codes, own.codes)] * 2)
-    total[at] = np.where(own.known, own.values, total[at])
-    count[at] = np.where(own.known, 1, count[at])
-    values = np.asarray(total / np.maximum(count, 1), np.float32)
+    values /= np.maximum(count, 1)
+    # Row by row: own cells are nearly all that there are, and matrices of them are what takes the memory.
+    place = np.searchsorted(codes, own.codes)
+    for row, own_values, own_known in zip(place, own.values, own.known, strict=True):
+        columns = place[own_known]
+        values[row, columns] = own_values[own_known]
+        count[row, columns] = 1
     return PairMatrix(codes // KINDS, (codes % KINDS).astype(np.uint8), values, count > 0, own.of_grid)
 
 

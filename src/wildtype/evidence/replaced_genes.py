@@ -26,12 +26,22 @@ SHARED = 24
 
 @njit(**EXACT)  # type: ignore[untyped-decorator]
 def replace_one(
-    near: Any, weight: Any, value: Any, known: Any, every: bool, left: Any, right: Any, prior: float, out: Any
+    near: Any,
+    weight: Any,
+    value: Any,
+    fold: Any,
+    hidden: int,
+    every: bool,
+    left: Any,
+    right: Any,
+    prior: float,
+    out: Any,
 ) -> None:
     """Write the means over pairs with one gene replaced: of all, the smaller and larger side, and the weight.
 
-    ``near`` [n, k] holds strains; ``value`` [s, s] are residuals, symmetric, completed where ``known`` [s, s]
-    is false, which count with ``every`` only; ``left``, ``right`` are int64 [m, 2]: the row of ``near`` of a
+    ``near`` [n, k] holds strains; ``value`` [s, s] are residuals, symmetric. ``fold`` uint8 [s, s] is 0 for a
+    cell that is not known, and ``hidden`` for one that may not be seen; both are completed, and count with
+    ``every`` only. ``left``, ``right`` are int64 [m, 2]: the row of ``near`` of a
     gene, and its strain (-1: it has none). ``out`` [m, 4] keeps NaN for no weight. Costs O(m k).
     """
     total, mass, at = np.empty((2, RUN)), np.empty((2, RUN)), np.empty(RUN, np.int64)
@@ -59,7 +69,7 @@ def replace_one(
                         mass[0, m] += there
                 else:
                     for m in range(rows):
-                        there = w * np.float32(known[row, at[m]])
+                        there = w * np.float32((fold[row, at[m]] != 0) & (fold[row, at[m]] != hidden))
                         total[0, m] += there * value[row, at[m]]
                         mass[0, m] += there
             for m in range(rows):
@@ -77,7 +87,8 @@ def replace_one(
                         if every:
                             there = weight[other, k] * np.float32(row != strain)
                         else:
-                            there = weight[other, k] * np.float32(known[strain, row])
+                            cell = fold[strain, row]
+                            there = weight[other, k] * np.float32((cell != 0) & (cell != hidden))
                         one += there * value[strain, row]
                         below += there
                 total[1, m], mass[1, m] = one, below
@@ -97,7 +108,16 @@ def replace_one(
 
 @njit(**EXACT)  # type: ignore[untyped-decorator]
 def replace_both(
-    near: Any, weight: Any, value: Any, known: Any, every: bool, left: Any, right: Any, few: int, out: Any
+    near: Any,
+    weight: Any,
+    value: Any,
+    fold: Any,
+    hidden: int,
+    every: bool,
+    left: Any,
+    right: Any,
+    few: int,
+    out: Any,
 ) -> None:
     """Write the mean over pairs with each gene replaced by ``few`` neighbours, and its weight [m, 2].
 
@@ -120,7 +140,8 @@ def replace_both(
                 row, w = near[own, a], weight[own, a]
                 if row >= 0:
                     for j in range(s):
-                        there = w * np.float32(j != row if every else known[row, j])
+                        seen = (fold[row, j] != 0) & (fold[row, j] != hidden)
+                        there = w * np.float32(j != row if every else seen)
                         inner[j] += there * value[row, j]
                         number[j] += there
         for m in range(start, stop):
@@ -137,7 +158,8 @@ def replace_both(
                         for a in range(few):
                             row = near[own, a]
                             if row >= 0:
-                                there = weight[own, a] * np.float32(j != row if every else known[row, j])
+                                seen = (fold[row, j] != 0) & (fold[row, j] != hidden)
+                                there = weight[own, a] * np.float32(j != row if every else seen)
                                 inner[j] += there * value[row, j]
                                 number[j] += there
                     total += weight[other, b] * inner[j]

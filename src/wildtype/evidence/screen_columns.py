@@ -19,11 +19,12 @@ from wildtype.evidence.completion import (
     Spectrum,
     low_rank,
     mixed_neighbours,
+    residuals,
     smoothed,
     spectrum,
     write_unknown,
 )
-from wildtype.evidence.learned_kernel import ComputedKernel, predict_unseen
+from wildtype.evidence.learned_kernel import ComputedKernel
 from wildtype.evidence.other_screens import OtherScreen
 from wildtype.evidence.pieces import Run, one_after_the_other
 from wildtype.organism.similarity import unit_rows
@@ -54,7 +55,7 @@ class ScreenColumns:
     learned : ComputedKernel
         Of all genes with those of the screen, at least.
     measured : bool
-        Whether the first column is there.
+        Whether the first column is there. Without it the values of the screen are written over.
     run : callable
         Runs work(0) … work(count - 1), perhaps beside each other.
     seed : int
@@ -83,21 +84,20 @@ class ScreenColumns:
         if not len(screen.matrix):  # all its genes are hidden: nothing is known of any pair
             return
         matrix, additive = screen.matrix, Additive.of(screen.matrix)
-        base = additive.matrix()
-        residual = np.where(matrix.known, matrix.values - base, np.float32(0))
-        solution = low_rank(residual, matrix.known, RANK, seed=seed)
-        kernel = learned.between(matrix.gene)
-        near = mixed_neighbours(solution, kernel[matrix.gene])
-        found = smoothed(residual, matrix.known, near, run)
         # Matrices of s² numbers are written over as soon as nobody reads them: ten would be there otherwise.
+        residual = residuals(matrix, additive, into=None if measured else matrix.values)
+        solution = low_rank(residual, matrix.known, RANK, seed=seed)
+        kernel = learned.strains(matrix.gene)
+        near = mixed_neighbours(solution, kernel)
+        found = smoothed(residual, matrix.known, near, run)
         write_unknown(residual, matrix.known, found)
-        base += found
-        self.completed = base
         self._unit = unit_rows(solution.profiles())
         whole: Spectrum = spectrum(smoothed(residual, None, near, run), COMPLETED, seed=seed)
-        del residual, found
+        del residual
+        found += additive.matrix()
+        self.completed = found
         self._values = whole.values
-        self._vectors = predict_unseen(kernel, matrix.gene, learned.ridge, whole.vectors)
+        self._vectors = kernel.predict(whole.vectors)
         # A gene of the screen keeps its own vector: ridge would draw it to what its features say.
         self._vectors[matrix.gene[::-1]] = whole.vectors[::-1]
 

@@ -104,6 +104,8 @@ def strongest(
 
     ``weight`` gives the weights [b, a] of a block of genes [b], as an array of its own; none below -1.
     """
+    import torch
+
     count = min(count, len(among))
     rows, cols, values = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)], [np.zeros(0, np.float32)]
     for start in range(0, n if count else 0, BLOCK):
@@ -111,8 +113,8 @@ def strongest(
         weights = weight(block)
         # A gene is not its own neighbour.
         weights[among[None, :] == block[:, None]] = -1
-        top = np.argpartition(-weights, count - 1, axis=1)[:, :count]
-        found = np.take_along_axis(weights, top, axis=1)
+        # NumPy's partition takes five times as long, and chooses among equal weights by the processor.
+        found, top = (x.numpy() for x in torch.from_numpy(weights).topk(count, dim=1))
         row, at = np.nonzero(found > floor)
         rows.append(block[row])
         cols.append(among[top[row, at]])

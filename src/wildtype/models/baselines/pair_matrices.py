@@ -16,7 +16,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from wildtype.evidence.completion import Additive, Floats, low_rank, profile_completion
+from wildtype.evidence.completion import Additive, Floats, low_rank, profile_completion, residuals
 from wildtype.evidence.gene_kernels import gene_kernel_map, kernel_maps, kernel_weights
 from wildtype.evidence.kernel_ridge import (
     NONE,
@@ -27,7 +27,6 @@ from wildtype.evidence.kernel_ridge import (
     effect_map,
     filled_residuals,
     pairwise_ridge,
-    residuals,
     turned,
     two_step_ridge,
 )
