@@ -252,7 +252,7 @@ class PairIndex:
         return self._columns_of(matrix)(asked.gene, asked.kind)
 
     def _seen(self, known: NDArray[np.bool_]) -> PairMatrix:
-        # Values of cells that are not known are never read: a copy without them would be as large as the screen.
+        # What is not known is never read: a copy of the values without it would be as large as the screen.
         return replace(self.matrix, known=known)
 
     def with_unseen_genes(

@@ -51,13 +51,15 @@ def pooled(own: PairMatrix, others: Sequence[PairMatrix]) -> PairMatrix:
 
 def _in_unit_of(own: PairMatrix, other: PairMatrix) -> Floats | None:
     """Return what the cells [s, s] of another screen let expect in the unit of ``own``; None: not known."""
-    from sklearn.isotonic import IsotonicRegression
+    from scipy.optimize import isotonic_regression  # of scikit-learn it would take 90 MB
 
     # Of a gene with other strains there, the strain of the same kind: another allele is another mutant.
     _, here, there = np.intersect1d(own.codes, other.codes, assume_unique=True, return_indices=True)
     both = np.triu(own.known[np.ix_(here, here)] & other.known[np.ix_(there, there)])
     if both.sum() < FEWEST:
         return None
-    link = IsotonicRegression(increasing=True, out_of_bounds="clip")
-    link.fit(other.values[np.ix_(there, there)][both], own.values[np.ix_(here, here)][both])
-    return np.asarray(link.predict(other.values.reshape(-1)), np.float32).reshape(other.values.shape)
+    value, of = np.unique(other.values[np.ix_(there, there)][both], return_inverse=True)
+    count = np.bincount(of)
+    mean = np.bincount(of, own.values[np.ix_(here, here)][both]) / count
+    # Between two values in a straight line, and level beyond the last ones.
+    return np.interp(other.values, value, isotonic_regression(mean, weights=count).x).astype(np.float32)
