@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from wildtype.evidence.completion import Additive, low_rank
 from wildtype.evidence.learned_kernel import StrainKernel
 from wildtype.evidence.pair_matrix import PairMatrix
+from wildtype.evidence.row_products import row_products
 from wildtype.evidence.sampled_factors import sampled_factors
 
 RANKS = (5, 10, 20, 40)
@@ -72,8 +73,8 @@ class MapColumns:
         one = [where(seen[:, 1 - i], cells(self._one, gene[:, i], at[:, 1 - i])) for i in range(2)]
         out.append(("kernel factors low", np.fmin(*one)))
         out.append(("kernel factors high", np.fmax(*one)))
-        product = np.einsum("ms,ms->m", self._one[gene[:, 0]], self._weights[gene[:, 1]])
-        out.append(("kernel factors both", product.astype(np.float32)))
+        product = row_products(self._one, gene[:, 0], self._weights, gene[:, 1])
+        out.append(("kernel factors both", product))
         own = self._additive.effect
         effect = np.where(seen, own[at] if len(own) else 0.0, self._unseen_effect[gene])
         out.append(("kernel additive", (self._additive.mean + effect.sum(axis=1)).astype(np.float32)))

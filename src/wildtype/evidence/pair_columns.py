@@ -37,6 +37,7 @@ from wildtype.evidence.map_columns import MapColumns
 from wildtype.evidence.pair_matrix import PairMatrix
 from wildtype.evidence.pieces import Run, one_after_the_other
 from wildtype.evidence.replaced_genes import replace_both, replace_one
+from wildtype.evidence.row_products import row_products
 from wildtype.evidence.screen_columns import ALIKE, SCREEN, ScreenColumns
 from wildtype.evidence.similarity import GeneSimilarity
 from wildtype.mutants import Kind
@@ -333,33 +334,23 @@ class PairColumns:
             np.where(seen, dict(self._genes)["effect"][np.maximum(strain, 0)], 0) if len(self.matrix) else 0
         )
         columns.append(("additive", np.float32(self._mean) + np.sum(effect, axis=1).astype(np.float32)))
-        left, right = np.maximum(strain[:, 0], 0), np.maximum(strain[:, 1], 0)
-
-        def add(name: str, value: NDArray[Any]) -> None:
-            columns.append((name, np.where(both, value, np.nan).astype(np.float32)))
-
+        left, right = (np.ascontiguousarray(strain[:, i]) for i in range(2))
         v, w = self._low_rank.vectors, self._low_rank.values
-        product = v[left] * v[right] * w if len(v) else np.zeros((len(gene), len(w)), np.float32)
+        below, total = 0, np.where(both, np.float32(0), np.float32(np.nan))
         # Eigenvalues fall in magnitude: a lower rank is the sum of the first terms.
-        running = np.cumsum(product, axis=1)
         for rank in RANKS:
-            add(f"rank {rank}", running[:, min(rank, running.shape[1]) - 1] if running.shape[1] else 0 * left)
-        alike = (
-            np.einsum("mr,mr->m", self._unit_profile[left], self._unit_profile[right]) if len(v) else 0 * left
-        )
-        add("profile cosine", alike)
+            total = total + row_products(v, left, v, right, w[below:rank], below)
+            columns.append((f"rank {rank}", total))
+            below = min(rank, len(w))
+        unit = self._unit_profile
+        columns.append(("profile cosine", row_products(unit, left, unit, right)))
         for name, found in self._latent:
-            term = (
-                found.vectors[left] * found.vectors[right] if len(v) else np.zeros((len(gene), 1), np.float32)
-            )
-            values = found.values if len(v) else np.zeros(1, np.float32)
             # Powers of the matrix count paths of one, two and three listed crosses between both genes.
             for power in (1, 2, 3):
-                # Row by row: a product of matrices sums in an order that depends on the number of rows, and
-                # the last bit decides on which side of a tree's split a pair falls.
-                add(f"paths {power} {name}", (term * values**power).sum(axis=1))
-        ridge = np.einsum("md,md->m", self._two_step[gene[:, 0]], self.similarity.unit[gene[:, 1]])
-        columns.append(("two-step ridge", ridge.astype(np.float32)))
+                paths = row_products(found.vectors, left, found.vectors, right, found.values**power)
+                columns.append((f"paths {power} {name}", paths))
+        ridge = row_products(self._two_step, gene[:, 0], self.similarity.unit, gene[:, 1])
+        columns.append(("two-step ridge", ridge))
         columns += self._predicted_by_kernel(gene, strain)
         columns += self._replaced(gene, strain)
         columns += self._alike(gene)
@@ -375,23 +366,15 @@ class PairColumns:
     def _predicted_by_kernel(self, gene: Ints, strain: Ints) -> list[tuple[str, Floats]]:
         """Return the columns of pairs with one gene, or both, as kernel ridge predicts them."""
         out: list[tuple[str, Floats]] = []
-        at = np.maximum(strain, 0)
-
-        def products(left: Floats, right: Floats, there: NDArray[np.bool_]) -> Floats:
-            return np.where(there, np.einsum("md,md->m", left, right), np.nan).astype(np.float32)
-
+        (i, j), (left, right) = (np.ascontiguousarray(x.T) for x in (gene, strain))
         for name, matrix, found in self._by_kernel:
-            vectors = matrix.vectors if len(matrix.vectors) else np.zeros((1, found.shape[1]), np.float32)
-            seen, ends = [vectors[at[:, i]] for i in range(2)], [found[gene[:, i]] for i in range(2)]
+            seen, weight = matrix.vectors, matrix.values
             if name == "completed":
-                both = np.asarray((strain >= 0).all(axis=1))
-                out.append((name, products(seen[0] * matrix.values, seen[1], both)))
-            one = [products(ends[i] * matrix.values, seen[1 - i], strain[:, 1 - i] >= 0) for i in range(2)]
+                out.append((name, row_products(seen, left, seen, right, weight)))
+            one = [row_products(found, i, seen, right, weight), row_products(found, j, seen, left, weight)]
             out.append((f"kernel {name} low", np.fmin(*one)))
             out.append((f"kernel {name} high", np.fmax(*one)))
-            out.append(
-                (f"kernel {name} both", products(ends[0] * matrix.values, ends[1], np.ones(len(gene), bool)))
-            )
+            out.append((f"kernel {name} both", row_products(found, i, found, j, weight)))
         return out
 
     def _replaced(self, gene: Ints, strain: Ints) -> list[tuple[str, Floats]]:

@@ -44,7 +44,9 @@ def replace_one(
     ``every`` only. ``left``, ``right`` are int64 [m, 2]: the row of ``near`` of a
     gene, and its strain (-1: it has none). ``out`` [m, 4] keeps NaN for no weight. Costs O(m k).
     """
-    total, mass, at = np.empty((2, RUN)), np.empty((2, RUN)), np.empty(RUN, np.int64)
+    total, mass = np.empty((2, RUN)), np.empty((2, RUN))
+    # Strains without a sign: numba looks for negative positions, counted from the end, otherwise.
+    at = np.empty(RUN, np.uintp)
     start = 0
     while start < len(left):
         own, strain = left[start, 0], left[start, 1]
@@ -58,38 +60,40 @@ def replace_one(
             at[m] = max(right[start + m, 1], 0)
         if own >= 0:
             for k in range(near.shape[1]):
-                row, w = near[own, k], weight[own, k]
-                if row < 0:
+                if near[own, k] < 0:
                     continue
+                row, w = np.uintp(near[own, k]), weight[own, k]
+                values, cells = value[row], fold[row]
                 if every:
                     for m in range(rows):
                         # A neighbour that is the other gene would be a pair of a gene with itself.
                         there = w * np.float32(at[m] != row)
-                        total[0, m] += there * value[row, at[m]]
+                        total[0, m] += there * values[at[m]]
                         mass[0, m] += there
                 else:
                     for m in range(rows):
-                        there = w * np.float32((fold[row, at[m]] != 0) & (fold[row, at[m]] != hidden))
-                        total[0, m] += there * value[row, at[m]]
+                        cell = cells[at[m]]
+                        there = w * np.float32((cell != 0) & (cell != hidden))
+                        total[0, m] += there * values[at[m]]
                         mass[0, m] += there
             for m in range(rows):
                 if right[start + m, 1] < 0:
                     total[0, m] = mass[0, m] = 0.0
         if strain >= 0:
+            values, cells = value[strain], fold[strain]
             for m in range(rows):
                 other = right[start + m, 0]
                 one, below = 0.0, 0.0
                 if other >= 0:
                     for k in range(near.shape[1]):
-                        row = near[other, k]
-                        if row < 0:
+                        if near[other, k] < 0:
                             continue
+                        row = np.uintp(near[other, k])
                         if every:
-                            there = weight[other, k] * np.float32(row != strain)
+                            there = weight[other, k] * np.float32(row != np.uintp(strain))
                         else:
-                            cell = fold[strain, row]
-                            there = weight[other, k] * np.float32((cell != 0) & (cell != hidden))
-                        one += there * value[strain, row]
+                            there = weight[other, k] * np.float32((cells[row] != 0) & (cells[row] != hidden))
+                        one += there * values[row]
                         below += there
                 total[1, m], mass[1, m] = one, below
         for m in range(rows):

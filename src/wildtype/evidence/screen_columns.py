@@ -27,6 +27,7 @@ from wildtype.evidence.completion import (
 from wildtype.evidence.learned_kernel import ComputedKernel
 from wildtype.evidence.other_screens import OtherScreen
 from wildtype.evidence.pieces import Run, one_after_the_other
+from wildtype.evidence.row_products import row_products
 from wildtype.organism.similarity import unit_rows
 
 RANK = 60
@@ -110,12 +111,10 @@ class ScreenColumns:
         strain = self.matrix.find(gene, kind)
         both = np.asarray((strain >= 0).all(axis=1))
         left, right = np.maximum(strain, 0).T
-        product = self._vectors[gene[:, 0]] * self._vectors[gene[:, 1]]
-        alike = np.einsum("mr,mr->m", self._unit[left], self._unit[right])
         values = [
             np.where(both, self.completed[left, right], np.nan),
-            (product * self._values).sum(axis=1),  # as in `PairIndex`: the same whatever the batch
-            np.where(both, alike, np.nan),
+            row_products(self._vectors, gene[:, 0], self._vectors, gene[:, 1], self._values),
+            row_products(self._unit, strain[:, 0], self._unit, strain[:, 1]),
         ]
         if self._measured:
             known = both & self.matrix.known[left, right]
