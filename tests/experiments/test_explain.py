@@ -206,8 +206,9 @@ def test_what_cannot_be_asked_is_refused() -> None:
 @pytest.mark.slow
 def test_priors_that_were_trained_are_recovered(tmp_path: Path) -> None:
     """On the core metabolism of E. coli, whose relations are read off its gene rules."""
+    # Half of the epochs recover them by .46 to .50, and a seed decides on which side of .5.
     words = ["data=ecoli-core-growth", "data.rows=1000", "model.layers=1", "model.heads=8",
-             "model.prior.weight=1", "model.head.heads=2", "training.epochs=8", "baselines=[]",
+             "model.prior.weight=1", "model.head.heads=2", "training.epochs=16", "baselines=[]",
              "run.progress=false", "run.replicates=10", "model.trees.bags=0",
              f"run.folder={tmp_path / 'run'}"]  # fmt: skip
     train(compose(words))
