@@ -51,7 +51,7 @@ def pooled(own: PairMatrix, others: Sequence[PairMatrix]) -> PairMatrix:
 
 def _in_unit_of(own: PairMatrix, other: PairMatrix) -> Floats | None:
     """Return what the cells [s, s] of another screen let expect in the unit of ``own``; None: not known."""
-    from scipy.optimize import isotonic_regression  # of scikit-learn it would take 90 MB
+    from scipy.optimize import isotonic_regression  # scikit-learn would take 90 MB more
 
     # Of a gene with other strains there, the strain of the same kind: another allele is another mutant.
     _, here, there = np.intersect1d(own.codes, other.codes, assume_unique=True, return_indices=True)
