@@ -390,7 +390,10 @@ def read_metabolism(path: str | Path, cache: bool = True) -> Metabolism:
         raise SourceError(
             f"{str(path)!r} cannot be parsed as a metabolic model ({reason_of(error)}): fetch it again"
         ) from error
-    metabolism = Metabolism.from_cobra(model)
+    try:
+        metabolism = Metabolism.from_cobra(model)
+    except SourceError as error:
+        raise SourceError(f"{str(path)!r}: {error}") from error
     if cache:
         with writing(kept) as temporary, open(temporary, "wb") as handle:
             np.savez_compressed(handle, **metabolism.to_arrays())  # type: ignore[arg-type]

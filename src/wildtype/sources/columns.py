@@ -20,9 +20,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from wildtype.characters import hidden_in
 from wildtype.errors import SourceError, shown
 from wildtype.organism import GeneIndex
-from wildtype.sources.text import LARGEST, MAX_BYTES, REMEDY, GeneNames, match_genes, read_bytes, read_pieces
+from wildtype.sources.text import (
+    LARGEST,
+    MAX_BYTES,
+    NAME,
+    REMEDY,
+    GeneNames,
+    match_genes,
+    read_bytes,
+    read_pieces,
+)
 
 MISSING = ("", "NaN", "NA")
 """Texts for a missing number, unless the caller gives others."""
@@ -134,6 +144,12 @@ class Columns:
         column = self.columns[position]
         if not isinstance(column, TextColumn):
             raise TypeError(f"column {position} was not read as text")
+        return column
+
+    def names(self, position: int) -> TextColumn:
+        """Return a column as `text`, to be kept as names; raises ``SourceError`` if a character is hidden."""
+        column = self.text(position)
+        self.refuse(position, column.map(lambda name: bool(hidden_in(name)), bool), NAME)
         return column
 
     def numbers(self, position: int) -> NDArray[np.float64]:

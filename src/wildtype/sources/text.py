@@ -20,6 +20,7 @@ from types import EllipsisType
 import numpy as np
 from numpy.typing import NDArray
 
+from wildtype.characters import hidden_in
 from wildtype.datasets.reading import ReadReport
 from wildtype.errors import AmbiguousGeneError, MissingFileError, SourceError, reason_of, shown
 from wildtype.organism import GeneIndex
@@ -29,6 +30,7 @@ MAX_BYTES = LIMITS.total
 """Largest uncompressed size that is read; a larger file is damaged or hostile."""
 LARGEST = 1e30
 """Numbers beyond are no measurements, and would overflow in single precision."""
+NAME = "a name without hidden characters"
 REMEDY = "fetch the publisher's file again"
 
 UNKNOWN = "unknown gene"
@@ -192,6 +194,12 @@ class Rows:
     def text(self, position: int) -> list[str]:
         """Return one field of every row, stripped of surrounding blanks."""
         return [cells[position].strip() for cells in self.cells]
+
+    def names(self, position: int) -> list[str]:
+        """Return one field of every row as `text`, to be kept as names: refused if a character is hidden."""
+        names = self.text(position)
+        self.refuse(position, np.array([bool(hidden_in(name)) for name in names], bool), NAME)
+        return names
 
     def numbers(self, position: int, *, missing: Collection[str] | None = None) -> NDArray[np.float64]:
         """Return one field of every row as numbers [m].

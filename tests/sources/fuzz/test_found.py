@@ -58,7 +58,20 @@ FOUND: dict[str, tuple[str, str, Change, str]] = {
     ),
     "a mark of a terminal in the name of an allele": (
         "measured mutants: tau-sga", "strain_orf_common_allele_160425.txt",
-        put(b"ssa1-supp2", b"s\x1bsa1-supp2"), "an allele name",
+        put(b"ssa1-supp2", b"s\x1bsa1-supp2"), "a name without hidden characters",
+    ),
+    "a mark of a terminal for a list of alleles": (
+        "measured mutants: kuzmin2018-calls", "kuzmin2018_significant_trigenic_and_digenic_orf.tsv.gz",
+        lambda content: re.sub(rb"(?<=\n)\w+\t\w+", b"digenic\t\x1b[31m", content, count=1),
+        "line 2: received .*, expected a name without hidden characters",
+    ),
+    "an invisible blank in the name of an allele of a large table": (
+        "measured mutants: costanzo2016", "SGA_NxN.txt", put(b"tfc3-g349e", "t\u200bfc3-g349e".encode()),
+        "expected a name without hidden characters",
+    ),
+    "an invisible blank in the name of a reaction": (
+        "metabolism: imm904", "iMM904.json", lambda content: re.sub(rb'"R0"', '"\u200bR0"'.encode(), content),
+        "iMM904.json.*holds the hidden character",
     ),
     "a node that stands twice numbers all that follow anew": (
         "gene graphs: string 9.1", "string_v9.1_yeast_genes.txt.gz", put(b"YAL001C\n", b"YAL001C\n" * 2),

@@ -26,6 +26,7 @@ from tests.sources.fuzz.mutations import (
     Step,
     damages,
     packed_like,
+    separator,
     steps,
     unpacked,
 )
@@ -154,6 +155,26 @@ def test_a_row_that_stands_twice_is_counted_twice(shelf: Shelf, name: str) -> No
         assert found.message or found.rows > case.rows
 
     check()
+
+
+HIDDEN = ("\x1b[31m", "\u200b")
+"""A mark that colours a terminal, and one that nobody sees: alone in a cell, and inside a name."""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", PUBLISHED)
+def test_hidden_characters_are_refused_with_their_file(shelf: Shelf, name: str) -> None:
+    """Every cell of the first lines in turn: what becomes a name is refused where it stands."""
+    for case in tables(shelf, name).values():
+        before = case.path.read_bytes()
+        lines = unpacked(before).split(b"\n")
+        for at, line in enumerate(lines[:8]):
+            mark = separator(line)
+            cells = line.split(mark)
+            for i, cell in enumerate(cells[:16]):
+                for junk in (HIDDEN[0].encode(), cell[:1] + HIDDEN[1].encode() + cell[1:]):
+                    changed = mark.join([*cells[:i], junk, *cells[i + 1 :]])
+                    outcome(case, packed_like(before, b"\n".join([*lines[:at], changed, *lines[at + 1 :]])))
 
 
 TORN = ("measured mutants: celaj2020",)

@@ -67,7 +67,7 @@ def test_the_block_is_marked_as_measured(small, genes: GeneIndex) -> None:
             "act1-101\tNaN\tNaN\t0.6\t-1",
             "line 8: .*standard deviation of at least 0",
         ),
-        ("act1-101\t", "act1\x14101\t", "line 8: received .*expected an allele name"),
+        ("act1-101\t", "act1\x14101\t", "line 8: received .*expected a name without hidden"),
         ("(26°)\t", "(26)\t", "line 1: received the header"),
     ],
 )

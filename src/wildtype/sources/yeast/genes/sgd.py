@@ -44,7 +44,7 @@ def read_genes(folder: str | Path) -> tuple[GeneIndex, ReadReport, str]:
         If the file is missing, damaged, has no ORF, or names an ORF twice.
     """
     rows = read_rows(FEATURE_TABLE.require(folder), fields=16)
-    systematic, standard = rows.text(SYSTEMATIC), rows.text(STANDARD)
+    systematic, standard, further = map(rows.names, (SYSTEMATIC, STANDARD, ALIASES))
     types = np.array(rows.text(TYPE))
     used = RowFilter(len(rows))
     used.drop(NO_ORF, types != "ORF")
@@ -59,7 +59,7 @@ def read_genes(folder: str | Path) -> tuple[GeneIndex, ReadReport, str]:
     aliases: dict[str, list[str]] = {}
     withheld = 0
     for i in orf:
-        given = [alias for alias in rows.cells[i][ALIASES].strip().split("|") if alias]
+        given = [alias for alias in further[i].split("|") if alias]
         # A strain that is named so may lack the other feature: its measurements would go to the wrong gene.
         aliases[systematic[i]] = [alias for alias in given if alias not in others]
         withheld += len(given) - len(aliases[systematic[i]])

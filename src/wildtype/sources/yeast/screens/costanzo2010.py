@@ -226,7 +226,7 @@ def _reserved_genes(path: Path, genes: GeneIndex) -> tuple[Ints, ReadReport]:
 
 
 def _side(columns: Columns, position: int, genes: GeneIndex) -> Side:
-    strain, name = columns.text(position), columns.text(position + 1)
+    strain, name = columns.text(position), columns.names(position + 1)
     columns.refuse(position, strain.map(lambda text: _STRAIN.fullmatch(text) is None, bool), EXPECTED)
     pairs, code = distinct_pairs(strain, name)
     found = [parsed for pair in pairs if (parsed := parse_strain(*pair)) is not None]

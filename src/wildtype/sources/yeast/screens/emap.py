@@ -93,7 +93,7 @@ def read_collins(folder: str | Path, genes: GeneIndex, *, collect: Collector = i
     """
     alleles = COLLINS_ALLELES.require(folder)
     rows = read_rows(alleles, header=_ALLELES)
-    number, mutations = rows.numbers(0), rows.text(3)
+    number, mutations = rows.numbers(0), rows.names(3)
     rows.refuse(0, number != np.arange(1, len(rows) + 1), "the rows 1, 2, 3 and so on")
     rows.refuse(3, np.array([not text for text in mutations]), "a mutation")
     strains: dict[int, tuple[str, Allele]] = {}

@@ -106,7 +106,7 @@ def _read_significant(path: Path, genes: GeneIndex, collect: Collector) -> Measu
     columns = read_columns(path, types=_SIGNIFICANT_TYPES, header=_SIGNIFICANT_HEADER, encoding=encoding)
     sides = read_sides(columns, genes)
     trigenic, p = read_mutant_types(columns), read_p_values(columns, 6)
-    score, kind = columns.numbers(5), columns.text(7)
+    score, kind = columns.numbers(5), columns.names(7)
     screen = Screen(_study_of_calls(path), genes, collect)
     for mutant, rows in (("digenic", ~trigenic), ("trigenic", trigenic)):
         phenotype = SCORE_OF_CALL[mutant]
@@ -123,7 +123,7 @@ def _read_signs(path: Path, genes: GeneIndex, collect: Collector) -> Measurement
     rows = read_rows(path, header=_CALLS_HEADER)
     mutants = np.array(rows.text(0), dtype=object)
     rows.refuse(0, ~np.isin(mutants, MUTANT_TYPES), "digenic or trigenic")
-    alleles, orfs = (list(zip(*map(rows.text, at), strict=True)) for at in ((1, 2, 3), (4, 5, 6)))
+    alleles, orfs = (list(zip(*map(rows.names, at), strict=True)) for at in ((1, 2, 3), (4, 5, 6)))
     # The list names no strains: allele names alone give the kind of mutation; a pair has HO as its third
     # gene.
     strains = Strains.build(

@@ -90,11 +90,12 @@ def _add_queries(screen: Screen, path: Path) -> set[str]:
     rows.refuse(7, (mutant != _MUTANTS[0]) & (mutant != _MUTANTS[1]), " or ".join(_MUTANTS))
     value, sd = rows.numbers(8, missing=MISSING), rows.numbers(9, missing=MISSING)
     rows.refuse(9, sd < 0, "a standard deviation of at least 0")
-    names = rows.text(0)
+    names = rows.names(0)
+    # ORF1 with Allele1, and ORF2 with Allele2.
+    first, second = (zip(rows.text(orf), rows.names(orf + 4), strict=True) for orf in (1, 2))
     mutations = [
-        [(orf, allele) for orf, allele in (row[1:6:4], row[2:7:4]) if orf not in MISSING]
-        # row[1:6:4] is ORF1 and Allele1, row[2:7:4] is ORF2 and Allele2.
-        for row in ([cell.strip() for cell in cells] for cells in rows.cells)
+        [(orf, allele) for orf, allele in pair if orf not in MISSING]
+        for pair in zip(first, second, strict=True)
     ]
     # A single mutant may or may not list the deletion of the neutral locus that it carries besides.
     counts = np.array([len({orf for orf, _ in mutation} - {HO}) for mutation in mutations])

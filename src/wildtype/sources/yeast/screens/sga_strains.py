@@ -238,7 +238,7 @@ def read_side(
     SourceError
         Naming the first line with another identifier or allele name.
     """
-    strain, allele = columns.text(position), columns.text(position + 1)
+    strain, allele = columns.text(position), columns.names(position + 1)
     ids = {name: found for name in strain.names if (found := parse_strain(name)) and len(found.orfs) == k}
     columns.refuse(position, strain.map(lambda name: name not in ids, bool), strain_form)
     named = {name: name.split("+") if allele_form else [name] for name in allele.names}

@@ -106,8 +106,7 @@ class StrainTable:
 def _read_table(path: Path, genes: GeneIndex) -> StrainTable:
     workbook = path.name.removesuffix(".gz").endswith(".xlsx")
     rows = read_sheet(path, header=_COLUMNS) if workbook else read_rows(path, header=_COLUMNS)
-    alleles = tuple(rows.text(2))
-    rows.refuse(2, np.array([not name.isprintable() for name in alleles]), "an allele name")
+    alleles = tuple(rows.names(2))
     ids: list[StrainId] = []
     for row, (strain, orf) in enumerate(zip(rows.text(0), rows.text(1), strict=True)):
         found = parse_strain(strain)

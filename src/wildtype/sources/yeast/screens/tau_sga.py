@@ -131,8 +131,7 @@ def read_alleles(folder: str | Path, genes: GeneIndex, *, collect: Collector = i
     # The table is the only source of alleles here: a strain under a wrong ORF would move an allele.
     wrong = np.array([found is None or found.orfs != (orf,) for found, orf in zip(parsed, orfs, strict=True)])
     rows.refuse(0, wrong, "a strain of the ORF beside it, ORF_typeN")
-    names = rows.text(3)
-    rows.refuse(3, np.array([not name.isprintable() for name in names]), "an allele name")
+    names = rows.names(3)
     deletion = [found is not None and found.type in DELETION_TYPES for found in parsed]
     assignment = kuzmin2018.read_query_assignment(folder, genes, collect=collect)
     source = {}
