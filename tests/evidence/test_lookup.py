@@ -51,6 +51,40 @@ def test_every_set_one_edit_away_is_found_and_no_other(seed: int) -> None:
         assert sorted(expected) == sorted((*f[:4], round(f[4], 5)) for f in found)
 
 
+@pytest.mark.parametrize("few", [0, GENES], ids=["ranked genes", "all products"])
+@pytest.mark.parametrize("conditions", [1, 2])
+@pytest.mark.parametrize("order", [2, 3])
+def test_of_many_candidates_the_tokens_are_the_best(
+    few: int, conditions: int, order: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Those of the same condition first, then smaller and larger sets, then those of most similar genes."""
+    monkeypatch.setattr("wildtype.evidence.part.FEW", few)
+    rng = np.random.default_rng(order)
+    sizes = rng.choice([1, order, order + 1], 1500, p=[0.02, 0.96, 0.02])
+    table = MutantTable.from_sets(
+        [rng.choice(GENES, size, replace=False) for size in sizes],
+        condition=rng.integers(0, conditions, len(sizes)),
+        value=rng.normal(size=len(sizes)),
+    )
+    asked = MutantTable.from_sets([rng.choice(GENES, order, replace=False) for _ in range(40)])
+    part = EvidenceIndex(SIMILARITY, table, 1, EvidenceSizes(tokens=6, two=0, replacements=2)).part()
+    assert (part._ranking.gene.shape[1] > 2) == (not few)
+    every = EvidenceIndex(SIMILARITY, table, 1, MANY).part()
+    found, candidates = (p.one_edit(asked.gene, asked.offsets, asked.condition) for p in (part, every))
+    profiles = every.profiles.toarray()
+    alike = SIMILARITY.near.toarray() + np.maximum(profiles @ profiles.T, 0) ** 2
+    for q in range(len(asked)):
+        there = candidates.row[q] >= 0
+        row, edit, old, new = (column[q, there] for column in candidates)
+        score = np.where(edit == REPLACED, alike[old, new], np.where(edit == REMOVED, 8, 4))
+        score = score + 16 * (every.measured.condition[row] == 0)
+        scores = dict(zip(zip(row, edit, old, new, strict=True), score.tolist(), strict=True))
+        tokens = list(zip(*(column[q] for column in found), strict=True))
+        assert len(set(tokens)) == 6 < len(scores)
+        # Which of several equally good ones is a token is not promised.
+        assert sorted(scores[token] for token in tokens) == pytest.approx(sorted(score)[-6:], abs=1e-6)
+
+
 @settings(deadline=None, max_examples=15)
 @given(seed=st.integers(0, 10**6))
 def test_two_edits_are_all_pairs_of_neighbours(seed: int) -> None:

@@ -19,6 +19,10 @@ from wildtype.compiled import njit
 # again and again, beyond the end of the scratch space of `neighbours`.
 COMPILED = {"cache": True, "nogil": True, "fastmath": {"nsz", "arcp", "contract", "afn", "reassoc"}}
 
+FEW_GENES = 8
+"""Genes of a query up to which replacements are tried in the order of their similarity."""
+MANY = 64
+"""Neighbours of a gene above which all candidates are sorted."""
 EDITS = ("replaced", "removed", "added")
 REPLACED, REMOVED, ADDED = range(3)
 """How a measured mutant differs from the query: a gene replaced, removed or added."""
@@ -33,11 +37,21 @@ class Csr(NamedTuple):
 
 
 class Table(NamedTuple):
-    """Buckets by key: bucket i is ``start[i]`` … ``start[i + 1]``-1; ``slots`` [power of two] find it."""
+    """Buckets by key: bucket i is ``start[i]`` … ``start[i + 1]``-1; ``slots`` find it.
 
-    keys: Any
+    A slot is two words side by side, since every place of a large table that is read is another wait for
+    memory: the key and the number of its bucket from 1 on, 0 in a free slot.
+    """
+
     slots: Any
     start: Any
+
+
+class Ranking(NamedTuple):
+    """For every gene the most similar measured ones, best first (-1: no more), and their scores [n, r]."""
+
+    gene: Any
+    score: Any
 
 
 class Queries(NamedTuple):
@@ -72,22 +86,22 @@ class TwoEditsAway(NamedTuple):
 
 
 def _make_table(keys: Any, slots: Any) -> None:
-    """Enter bucket i at the place of ``keys[i]``; ``slots`` int64 [power of two] is -1 on entry."""
-    mask = np.uint64(len(slots) - 1)
+    """Enter bucket i at the place of ``keys[i]``; ``slots`` uint64 [2 · power of two] is zero on entry."""
+    mask = np.uint64(len(slots) // 2 - 1)
     for i in range(len(keys)):
         at = (keys[i] ^ (keys[i] >> np.uint64(29))) & mask
-        while slots[at] >= 0:
+        while slots[2 * at + 1]:
             at = (at + np.uint64(1)) & mask
-        slots[at] = i
+        slots[2 * at], slots[2 * at + 1] = keys[i], np.uint64(i + 1)
 
 
-def _find(key: Any, keys: Any, slots: Any) -> Any:
+def _find(key: Any, slots: Any) -> Any:
     """Return the bucket of a key, or -1."""
-    mask = np.uint64(len(slots) - 1)
+    mask = np.uint64(len(slots) // 2 - 1)
     at = (key ^ (key >> np.uint64(29))) & mask
-    while slots[at] >= 0:
-        if keys[slots[at]] == key:
-            return slots[at]
+    while slots[2 * at + 1]:
+        if slots[2 * at] == key:
+            return np.int64(slots[2 * at + 1]) - 1
         at = (at + np.uint64(1)) & mask
     return -1
 
@@ -135,6 +149,85 @@ def _keep(score: Any, best: Any, used: Any) -> Any:
     return worst if score > best[worst] else -1
 
 
+def _from_the_most_similar(
+    query: int,
+    key: Any,
+    words: Any,
+    queries: Queries,
+    less: Table,
+    entry_row: Any,
+    entry_gene: Any,
+    whole: Table,
+    whole_row: Any,
+    row_condition: Any,
+    marks: Any,
+    ranking: Ranking,
+    reached: Any,
+    best: Any,
+    found: OneEditAway,
+) -> Any:
+    """Write mutants one edit away from a query as `_one_edit` does; return whether they are the best.
+
+    Genes replace those of the query from the most similar one on, until the tokens are full: of a share d of
+    all genes that were measured with the rest of the query, about t / d are tried. Where a ranking ends
+    before, or fewer mutants have the query's condition, what was written is less than the best.
+
+    ``reached`` [k] is scratch.
+    """
+    gene, offsets, condition = queries
+    row, edit, old, new = found
+    less_slots, less_start = less
+    whole_slots, whole_start = whole
+    alike, score = ranking
+    t, start = row.shape[1], offsets[query]
+    k = offsets[query + 1] - start
+    used = 0
+    for i in range(k):
+        bucket = _find(key - words[gene[start + i]], whole_slots)
+        if bucket >= 0:
+            for e in range(whole_start[bucket], whole_start[bucket + 1]):
+                if row_condition[whole_row[e]] == condition[query] and used < t:
+                    best[used] = 24
+                    row[query, used], edit[query, used] = whole_row[e], REMOVED
+                    old[query, used], new[query, used] = gene[start + i], -1
+                    used += 1
+    bucket = _find(key, less_slots)
+    if bucket >= 0:
+        for e in range(less_start[bucket], less_start[bucket + 1]):
+            if row_condition[entry_row[e]] == condition[query] and used < t:
+                best[used] = 20
+                row[query, used], edit[query, used] = entry_row[e], ADDED
+                old[query, used], new[query, used] = -1, entry_gene[e]
+                used += 1
+    reached[:k] = 0
+    while used < t:
+        top, highest = -1, np.float32(0)
+        for i in range(k):
+            g, at = gene[start + i], reached[i]
+            if at == alike.shape[1]:
+                return False  # what follows in this ranking was not kept, and may be better than the others
+            if alike[g, at] >= 0 and score[g, at] > highest:
+                top, highest = i, score[g, at]
+        if top < 0:
+            return False
+        g = gene[start + top]
+        x = alike[g, reached[top]]
+        reached[top] += 1
+        other = key - words[g] + words[x]
+        if not may_hold(other, marks):
+            continue
+        bucket = _find(other, whole_slots)
+        if bucket < 0:
+            continue
+        for e in range(whole_start[bucket], whole_start[bucket + 1]):
+            if row_condition[whole_row[e]] == condition[query] and used < t:
+                best[used] = highest + np.float32(16)
+                row[query, used], edit[query, used] = whole_row[e], REPLACED
+                old[query, used], new[query, used] = g, x
+                used += 1
+    return True
+
+
 def _one_edit(
     first: int,
     last: int,
@@ -146,6 +239,8 @@ def _one_edit(
     whole: Table,
     whole_row: Any,
     row_condition: Any,
+    marks: Any,
+    ranking: Ranking,
     near: Csr,
     profiles: Csr,
     product: Any,
@@ -159,7 +254,8 @@ def _one_edit(
     ``found`` is -1 on entry. ``best`` [t] and ``spread`` [contexts], zero on entry and exit, are scratch. The
     best are those of the same condition, then smaller and larger sets, then those whose genes are most
     similar; where there are at most ``ranked``, no gene is compared. ``product`` holds the products [n, n] of
-    all profiles, or nothing.
+    all profiles, or nothing. Of very many candidates the best are sought among the genes of ``ranking``
+    first, and the others are not compared; ``marks`` are the bits of all keys (see `_mark`).
 
     Scores: 16 for the same condition, 8 for a gene removed, 4 for one added, cosine³ + profile cosine² ≤ 2
     for one replaced. So each criterion decides before the next one.
@@ -167,32 +263,40 @@ def _one_edit(
     # Arrays are taken out of their records once: inside the loops, each access would count references.
     gene, offsets, condition = queries
     row, edit, old, new = found
-    less_keys, less_slots, less_start = less
-    whole_keys, whole_slots, whole_start = whole
+    less_slots, less_start = less
+    whole_slots, whole_start = whole
     near_start, near_column, near_value = near
     profile_start, profile_column, profile_value = profiles
-    t = row.shape[1]
+    t, reach = row.shape[1], ranking.gene.shape[1]
+    reached = np.empty(FEW_GENES, np.int64)
     for query in range(first, last):
         used = 0
         key = np.uint64(0)
         for at in range(offsets[query], offsets[query + 1]):
             key += words[gene[at]]
-        bucket = _find(key, less_keys, less_slots)
+        bucket = _find(key, less_slots)
         candidates = less_start[bucket + 1] - less_start[bucket] if bucket >= 0 else 0
         for at in range(offsets[query], offsets[query + 1]):
             rest = key - words[gene[at]]
-            bucket = _find(rest, less_keys, less_slots)
+            bucket = _find(rest, less_slots)
             if bucket >= 0:
                 candidates += less_start[bucket + 1] - less_start[bucket]
-            bucket = _find(rest, whole_keys, whole_slots)
+            bucket = _find(rest, whole_slots)
             if bucket >= 0:
                 candidates += whole_start[bucket + 1] - whole_start[bucket]
         # Candidates include what cannot be a token: at worst genes are compared in vain.
         crowded = candidates > min(t, ranked)
+        # So many of the genes that can replace one of the query are candidates, and t of these are sought.
+        soon = candidates * reach > t * len(words) and offsets[query + 1] - offsets[query] <= FEW_GENES
+        if soon and _from_the_most_similar(
+            query, key, words, queries, less, entry_row, entry_gene, whole, whole_row, row_condition,
+            marks, ranking, reached, best, found,
+        ):  # fmt: skip
+            continue
         for at in range(offsets[query], offsets[query + 1]):
             g = gene[at]
             rest = key - words[g]
-            bucket = _find(rest, less_keys, less_slots)
+            bucket = _find(rest, less_slots)
             if bucket >= 0:
                 start, end = less_start[bucket], less_start[bucket + 1]
                 if crowded and not len(product):
@@ -222,7 +326,7 @@ def _one_edit(
                 if crowded and not len(product):
                     for e in range(profile_start[g], profile_start[g + 1]):
                         spread[profile_column[e]] = 0
-            bucket = _find(rest, whole_keys, whole_slots)
+            bucket = _find(rest, whole_slots)
             if bucket >= 0:
                 for e in range(whole_start[bucket], whole_start[bucket + 1]):
                     same = row_condition[whole_row[e]] == condition[query]
@@ -232,7 +336,7 @@ def _one_edit(
                         row[query, place], edit[query, place] = whole_row[e], REMOVED
                         old[query, place], new[query, place] = g, -1
                         used = min(used + 1, t)
-        bucket = _find(key, less_keys, less_slots)
+        bucket = _find(key, less_slots)
         if bucket >= 0:
             for e in range(less_start[bucket], less_start[bucket + 1]):
                 same = row_condition[entry_row[e]] == condition[query]
@@ -279,7 +383,7 @@ def _two_edits(
     """
     gene, offsets, condition = queries
     row, old, new, place_of, total, weight = found
-    whole_keys, whole_slots, whole_start = whole
+    whole_slots, whole_start = whole
     t, r = row.shape[1], neighbour.shape[1]
     for query in range(first, last):
         order = offsets[query + 1] - offsets[query]
@@ -312,7 +416,7 @@ def _two_edits(
                             continue
                         if not may_hold(key + words[d], marks):
                             continue
-                        bucket = _find(key + words[d], whole_keys, whole_slots)
+                        bucket = _find(key + words[d], whole_slots)
                         if bucket < 0:
                             continue
                         for e in range(whole_start[bucket], whole_start[bucket + 1]):
@@ -354,9 +458,10 @@ def _neighbours(
 
     Similarity is cosine³ of the embedding (``embedded`` holds its nearest genes) plus cosine² of label
     profiles, whose products with all others are summed over shared contexts by ``transpose``. ``score`` [n]
-    is scratch and zero on entry and exit.
+    is scratch and zero on entry and exit, ``best`` scratch: [r], or [n] where they are many.
     """
     r = neighbour.shape[1]
+    many = r > MANY
     profile_start, profile_column, profile_value = profiles
     context_start, context_gene, context_value = transpose
     touched = np.empty(len(score), np.int64)
@@ -389,14 +494,21 @@ def _neighbours(
             score[x] = 0
             if x == i or not known[x] or value < 1e-4:
                 continue
+            if many:
+                # To sort them all is cheaper than to look for the worst of many again and again. Places of
+                # genes that were read are free.
+                best[used] = value
+                touched[used] = x
+                used += 1
+                continue
             place = _keep(value, best, used)
             if place >= 0:
                 best[place] = value
                 neighbour[i, place] = x
                 used = min(used + 1, r)
         order = np.argsort(-best[:used])
-        chosen = neighbour[i, :used].copy()
-        for x in range(used):
+        chosen = touched[:used].copy() if many else neighbour[i, :used].copy()
+        for x in range(min(used, r)):
             neighbour[i, x] = chosen[order[x]]
             near[i, x] = best[order[x]]
 
@@ -418,6 +530,7 @@ _find = njit(inline="always", **COMPILED)(_find)
 may_hold = njit(inline="always", **COMPILED)(_may_hold)
 weight_of = njit(**COMPILED)(_weight)
 _keep = njit(inline="always", **COMPILED)(_keep)
+_from_the_most_similar = njit(**COMPILED)(_from_the_most_similar)
 one_edit = njit(**COMPILED)(_one_edit)
 two_edits = njit(**COMPILED)(_two_edits)
 neighbours = njit(**COMPILED)(_neighbours)

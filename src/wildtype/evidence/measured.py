@@ -33,14 +33,14 @@ class Buckets:
         self.keys, first = np.unique(keys[self.order], return_index=True)
         self.start = np.append(first, len(keys)).astype(np.int64)
         # At most half full, a power of two: few collisions, and the place of a key is a bit mask.
-        self.slots = np.full(1 << max(int(2 * len(self.keys)).bit_length(), 4), -1, np.int64)
-        kernels.make_table(self.keys, self.slots)
-        self.table = Table(self.keys, self.slots, self.start)
+        slots = np.zeros(2 << max(int(2 * len(self.keys)).bit_length(), 4), np.uint64)
+        kernels.make_table(self.keys, slots)
+        self.table = Table(slots, self.start)
 
     @cached_property
     def marks(self) -> NDArray[np.uint64]:
-        """One bit per key: a key without it is not there, which spares most searches of ``slots``."""
-        out = np.zeros(len(self.slots) // 8, np.uint64)
+        """One bit per key: a key without it is not there, which spares most searches of the table."""
+        out = np.zeros(len(self.table.slots) // 16, np.uint64)
         kernels.mark(self.keys, out)
         return out
 

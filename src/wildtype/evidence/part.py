@@ -22,7 +22,7 @@ from scipy import sparse
 
 from wildtype.evidence import kernels, similarity_kernels
 from wildtype.evidence.effects import Effect, KnockoutEffects, MeasuredEffects
-from wildtype.evidence.kernels import Csr, OneEditAway, Queries, TwoEditsAway
+from wildtype.evidence.kernels import Csr, OneEditAway, Queries, Ranking, TwoEditsAway
 from wildtype.evidence.measured import MeasuredSets, additive_effects
 from wildtype.evidence.pieces import Run
 from wildtype.evidence.similarity import GeneSimilarity
@@ -49,8 +49,10 @@ LOG_SCALE = 3.0
 """Logarithms of numbers of measurements are divided by this: 20 measurements become about 1."""
 FEW = 512
 """Genes up to which all products of label profiles are made in advance."""
-TABLE = 96 << 20
-"""Largest table, in bytes, of what genes and their neighbours have in common."""
+TABLE = 128 << 20
+"""Largest table, in bytes, of what genes and their neighbours have in common, and of rankings of genes."""
+RANKED = 12
+"""Bytes of a place in a ranking."""
 CHUNK = 512
 """Queries per piece of work: their results stay in the cache, and there are enough pieces for all threads."""
 
@@ -156,7 +158,10 @@ class EvidencePart:
         lasting &= 4 * math.prod(shape) <= TABLE
         self._table = np.empty(shape, np.float32) if lasting else None
         self._made = np.zeros(n if lasting else 0, bool)
-        self.neighbour, self.near = self._most_similar(measured)
+        self._ranking = self._most_similar(measured, max(self._reach(measured), sizes.replacements))
+        self.neighbour, self.near = (
+            np.ascontiguousarray(ranked[:, : sizes.replacements]) for ranked in self._ranking
+        )
         self.known = np.isfinite(measured.value).astype(np.float32)
         self.filled = np.where(self.known > 0, measured.value, 0).astype(np.float32)
         count, total, positive = (measured.statistics[:, i * p : (i + 1) * p] for i in range(3))
@@ -170,22 +175,34 @@ class EvidencePart:
         """Label profiles of genes: see `MeasuredSets`."""
         return self.measured.profiles
 
-    def _most_similar(self, measured: MeasuredSets) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
-        """Return the measured genes most similar to each gene [n, r], best first, and their scores."""
-        n, r = measured.n, self.shared.sizes.replacements
+    def _reach(self, measured: MeasuredSets) -> int:
+        """Return how many genes are ranked for each gene: so many that a query with very many candidates has
+        all its tokens among the first; 0 where candidates are few.
+        """
+        if not len(measured) or len(self.products):
+            return 0
+        size = np.diff(measured.less.start).astype(np.float64)
+        # What a measured mutant has for candidates: those that share all its genes but a given one.
+        crowd = float(size @ size / size.sum())
+        reach = int(self.shared.sizes.tokens * measured.n / crowd)
+        return reach if measured.n * reach * RANKED <= TABLE else 0
+
+    def _most_similar(self, measured: MeasuredSets, r: int) -> Ranking:
+        """Return the r measured genes most similar to each gene, best first, and their scores."""
+        n = measured.n
         neighbour, near = np.full((n, r), -1, np.int64), np.zeros((n, r), np.float32)
         known = measured.statistics[:, : measured.phenotypes].sum(axis=1) > 0
         transpose = _csr(measured.profiles.T.tocsr())
 
         def work(i: int) -> None:
-            scratch = (np.zeros(n, np.float32), np.zeros(r, np.float32))
+            scratch = (np.zeros(n, np.float32), np.zeros(n if r > kernels.MANY else r, np.float32))
             span = (i * CHUNK, min((i + 1) * CHUNK, n))
             kernels.neighbours(
                 *span, known, self._embedded, self._profiles, transpose, *scratch, neighbour, near
             )
 
         self.shared.run(-(-n // CHUNK), work)
-        return neighbour, near
+        return Ranking(neighbour, near)
 
     def similar(self, left: NDArray[np.int64], right: NDArray[np.int64]) -> NDArray[np.float32]:
         """Return the similarity of genes [m, ...] in every channel [m, ..., c]; 0 where one of them is -1.
@@ -248,6 +265,7 @@ class EvidencePart:
         q, t = len(offsets) - 1, shared.sizes.tokens
         ranked = t if shared.sizes.ranked is None else shared.sizes.ranked[0]
         found = OneEditAway(*(np.full((q, t), -1, np.int64) for _ in range(4)))
+        ranking, marks = self._ranking, measured.whole.marks
 
         def work(i: int) -> None:
             kernels.one_edit(
@@ -261,6 +279,8 @@ class EvidencePart:
                 measured.whole.table,
                 measured.whole.order,
                 measured.condition,
+                marks,
+                ranking,
                 self._embedded,
                 self._profiles,
                 self.products,
