@@ -62,7 +62,8 @@ from wildtype.nn.message_passing import shared_propagate
 from wildtype.nn.perturbation_head import perturbation_attention
 from wildtype.nn.sparse import SparseOperator
 from wildtype.organism import Organism
-from wildtype.profiling.scaling import AXES
+from wildtype.profiling.evidence_scaling import EvidenceProblemSizes
+from wildtype.profiling.synthetic_problem import ProblemSizes
 from wildtype.report import serving as SERVING  # the package of the local page: its code names the routes
 from wildtype.report.run_sections import SECTIONS
 from wildtype.report.serving.server import FILES as PAGE_FILES
@@ -91,7 +92,7 @@ CHOICES: dict[str, Iterable[str]] = {
     "model.zeros (dango)": ZEROS,
     "form of a phenotype": FORMS,
     "section of an explanation": EXPLANATIONS,
-    "axis of profile scaling": AXES,
+    "axis of profile scaling": {*ProblemSizes.AXES, *EvidenceProblemSizes.AXES},
     "part of a step": [f"{part}/{phase}" for part, phases in PHASES.items() for phase in phases],
     "metric of a ranked list": RETRIEVAL_METRICS,
 }

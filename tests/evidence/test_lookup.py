@@ -51,25 +51,28 @@ def test_every_set_one_edit_away_is_found_and_no_other(seed: int) -> None:
         assert sorted(expected) == sorted((*f[:4], round(f[4], 5)) for f in found)
 
 
-@pytest.mark.parametrize("few", [0, GENES], ids=["ranked genes", "all products"])
+@pytest.mark.parametrize(
+    ("few", "table"), [(0, 1 << 20), (0, 0), (GENES, 1 << 20)], ids=["ranked genes", "profiles", "products"]
+)
 @pytest.mark.parametrize("conditions", [1, 2])
 @pytest.mark.parametrize("order", [2, 3])
 def test_of_many_candidates_the_tokens_are_the_best(
-    few: int, conditions: int, order: int, monkeypatch: pytest.MonkeyPatch
+    few: int, table: int, conditions: int, order: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Those of the same condition first, then smaller and larger sets, then those of most similar genes."""
     monkeypatch.setattr("wildtype.evidence.part.FEW", few)
+    monkeypatch.setattr("wildtype.evidence.part.TABLE", table)
     rng = np.random.default_rng(order)
     sizes = rng.choice([1, order, order + 1], 1500, p=[0.02, 0.96, 0.02])
-    table = MutantTable.from_sets(
+    known = MutantTable.from_sets(
         [rng.choice(GENES, size, replace=False) for size in sizes],
         condition=rng.integers(0, conditions, len(sizes)),
         value=rng.normal(size=len(sizes)),
     )
     asked = MutantTable.from_sets([rng.choice(GENES, order, replace=False) for _ in range(40)])
-    part = EvidenceIndex(SIMILARITY, table, 1, EvidenceSizes(tokens=6, two=0, replacements=2)).part()
-    assert (part._ranking.gene.shape[1] > 2) == (not few)
-    every = EvidenceIndex(SIMILARITY, table, 1, MANY).part()
+    part = EvidenceIndex(SIMILARITY, known, 1, EvidenceSizes(tokens=6, two=0, replacements=2)).part()
+    assert (part._ranking.gene.shape[1] > 0) == (table > 0 and not few)
+    every = EvidenceIndex(SIMILARITY, known, 1, MANY).part()
     found, candidates = (p.one_edit(asked.gene, asked.offsets, asked.condition) for p in (part, every))
     profiles = every.profiles.toarray()
     alike = SIMILARITY.near.toarray() + np.maximum(profiles @ profiles.T, 0) ** 2

@@ -295,6 +295,11 @@ def scaling(
     edges: Annotated[int, typer.Option(help="Edges of all gene graphs together.")] = 40_000,
     batch_size: Annotated[int, typer.Option(help="Mutants per batch.")] = 64,
     perturbed: Annotated[int, typer.Option(help="Perturbed genes per mutant.")] = 3,
+    measured: Annotated[
+        int,
+        typer.Option(help="Instead of a step, measure evidence of so many mutants: its index and lookups."),
+    ] = 0,
+    axes: Annotated[str, typer.Option(help="Sizes to vary, separated by commas; by default each.")] = "",
     factors: Annotated[str, typer.Option(help="Multiples of each size, separated by commas.")] = "1,2,4,8",
     repeats: Annotated[int, typer.Option(help="Timings of each size; the fastest counts.")] = 3,
     memory: Annotated[bool, typer.Option(help="Also measure peak memory.")] = False,
@@ -305,15 +310,16 @@ def scaling(
     prefix: Prefix = "",
     dry_run: DryRun = False,
 ) -> None:
-    """Measure a training step on random organisms against mutants, genes, edges and perturbed genes."""
+    """Measure a training step on random organisms against mutants, genes, edges and perturbed genes.
+
+    With --measured, the cost of evidence against measured mutants, genes and perturbed genes.
+    """
     from wildtype.experiments.settings.compose import compose
 
     config = compose(settings or [])
     if submitted(slurm, preset, prefix, dry_run):
         return
     from wildtype.errors import ConfigError
-    from wildtype.profiling.scaling import scaling as measure
-    from wildtype.profiling.synthetic_problem import ProblemSizes, training_steps
 
     try:
         multiples = tuple(float(factor) for factor in factors.split(","))
@@ -321,21 +327,41 @@ def scaling(
             raise ValueError
     except ValueError:
         raise ConfigError(f"--factors={factors!r}: give positive numbers, as in 1,2,4") from None
-    report = measure(
-        config.model,
-        ProblemSizes(genes, relations, edges, batch_size, perturbed),
-        factors=multiples,
-        repeats=repeats,
-        seed=config.seed,
-        measure=training_steps(config.model, seed=config.seed, memory=memory),
-    )
+    chosen = tuple(filter(None, axes.split(",")))
+    if measured:
+        from wildtype.profiling.evidence_scaling import EvidenceProblemSizes, evidence_scaling
+
+        reports = evidence_scaling(
+            EvidenceProblemSizes(genes, relations, edges, measured, batch_size, perturbed),
+            axes=chosen,
+            factors=multiples,
+            repeats=repeats,
+            seed=config.seed,
+            memory=memory,
+        )
+    else:
+        from wildtype.profiling.scaling import scaling as step_scaling
+        from wildtype.profiling.synthetic_problem import ProblemSizes, training_steps
+
+        report = step_scaling(
+            config.model,
+            ProblemSizes(genes, relations, edges, batch_size, perturbed),
+            axes=chosen,
+            factors=multiples,
+            repeats=repeats,
+            measure=training_steps(config.model, seed=config.seed, memory=memory),
+        )
+        reports = [report]
     if json:
-        print_json(report.to_json())
+        print_json({report.model: report.to_json() for report in reports} if measured else report.to_json())
         return
     from wildtype.report.profile_tables import rows_table
 
-    console().print(rows_table(report.rows()))
-    console().print(rows_table(report.fits()))
+    for report in reports:
+        if measured:
+            console().print(report.model)
+        console().print(rows_table(report.rows()))
+        console().print(rows_table(report.fits()))
 
 
 @app.command()

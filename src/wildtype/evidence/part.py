@@ -158,10 +158,10 @@ class EvidencePart:
         lasting &= 4 * math.prod(shape) <= TABLE
         self._table = np.empty(shape, np.float32) if lasting else None
         self._made = np.zeros(n if lasting else 0, bool)
-        self._ranking = self._most_similar(measured, max(self._reach(measured), sizes.replacements))
-        self.neighbour, self.near = (
-            np.ascontiguousarray(ranked[:, : sizes.replacements]) for ranked in self._ranking
-        )
+        reach = self._reach(measured)
+        ranking = self._most_similar(measured, max(reach, sizes.replacements))
+        self.neighbour, self.near = (np.ascontiguousarray(x[:, : sizes.replacements]) for x in ranking)
+        self._ranking = ranking if reach else Ranking(*(np.zeros((n, 0), x.dtype) for x in ranking))
         self.known = np.isfinite(measured.value).astype(np.float32)
         self.filled = np.where(self.known > 0, measured.value, 0).astype(np.float32)
         count, total, positive = (measured.statistics[:, i * p : (i + 1) * p] for i in range(3))
@@ -185,7 +185,7 @@ class EvidencePart:
         # What a measured mutant has for candidates: those that share all its genes but a given one.
         crowd = float(size @ size / size.sum())
         reach = int(self.shared.sizes.tokens * measured.n / crowd)
-        return reach if measured.n * reach * RANKED <= TABLE else 0
+        return reach if reach < measured.n and measured.n * reach * RANKED <= TABLE else 0
 
     def _most_similar(self, measured: MeasuredSets, r: int) -> Ranking:
         """Return the r measured genes most similar to each gene, best first, and their scores."""

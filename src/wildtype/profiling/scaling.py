@@ -1,4 +1,4 @@
-"""Growth of the cost of a training step with the batch, the genes, the edges and the perturbed genes.
+"""Growth of a cost with sizes: of a training step, say, with the batch, genes, edges and perturbed genes.
 
 One size varies at a time, the others stay at the base. All points of an axis are in memory together and take
 turns, so that a drift of the machine does not bend the curve; the shortest step of each point counts, because
@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any
+from typing import Any, ClassVar, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -22,10 +22,17 @@ from wildtype.errors import ConfigError
 from wildtype.profiling.machine import machine
 from wildtype.profiling.synthetic_problem import Measure, ProblemSizes, training_steps
 
-AXES = ("batch_size", "genes", "edges", "perturbed")
-"""ProblemSizes that can be varied."""
 FACTORS = (1.0, 2.0, 4.0, 8.0)
-"""ProblemSizes of an axis, in multiples of the base."""
+"""Sizes of an axis, in multiples of the base."""
+
+
+class Sizes(Protocol):
+    """A dataclass of sizes; those named in ``AXES`` can be varied."""
+
+    AXES: ClassVar[tuple[str, ...]]
+
+
+S = TypeVar("S", bound=Sizes)
 
 
 @dataclass(frozen=True)
@@ -100,7 +107,7 @@ class Axis:
     Attributes
     ----------
     name : str
-        One of ``AXES``.
+        One of the sizes' ``AXES``.
     points : tuple of Point
         In rising order, at least two.
     """
@@ -140,8 +147,8 @@ class ScalingReport:
     Attributes
     ----------
     model : str
-        Its name.
-    base : ProblemSizes
+        Its name, or that of the work whose cost it is.
+    base : Sizes
         Sizes that stay while another one varies.
     repeats : int
         Timed steps per point.
@@ -154,7 +161,7 @@ class ScalingReport:
     """
 
     model: str
-    base: ProblemSizes
+    base: Any
     repeats: int
     wanted: tuple[str, ...]
     axes: dict[str, Axis] = field(default_factory=dict)
@@ -214,31 +221,58 @@ def scaling(
     config: Any,
     base: ProblemSizes,
     *,
-    axes: Sequence[str] = AXES,
+    axes: Sequence[str] = (),
     factors: Sequence[float] = FACTORS,
     repeats: int = 3,
     seed: int = 0,
-    measure: Measure | None = None,
+    measure: Measure[ProblemSizes] | None = None,
     on_axis: Callable[[ScalingReport], None] = lambda report: None,
 ) -> ScalingReport:
-    """Measure a training step of a model along axes of size.
+    """Measure a training step of a model with the settings ``config``; the others as in `scaling_of`.
+
+    ``seed`` is of all that is drawn. Points are built by `training_steps` unless ``measure`` is given.
+    """
+    return scaling_of(
+        config.name,
+        base,
+        measure or training_steps(config, seed=seed),
+        lambda sizes: sizes.check(config),
+        axes=axes,
+        factors=factors,
+        repeats=repeats,
+        on_axis=on_axis,
+    )
+
+
+def scaling_of(
+    name: str,
+    base: S,
+    measure: Measure[S],
+    check: Callable[[S], None],
+    *,
+    axes: Sequence[str] = (),
+    factors: Sequence[float] = FACTORS,
+    repeats: int = 3,
+    on_axis: Callable[[ScalingReport], None] = lambda report: None,
+) -> ScalingReport:
+    """Measure a cost along axes of size.
 
     Parameters
     ----------
-    config : dataclass
-        Settings of a model.
-    base : ProblemSizes
+    name : str
+        Of the model whose step is measured, or of other work.
+    base : Sizes
         Sizes that stay while another one varies.
+    measure : callable
+        Builds a point, as `training_steps` does.
+    check : callable
+        Refuses impossible sizes.
     axes : sequence of str
-        Any of ``AXES``.
+        Any of the sizes' ``AXES``; all unless given.
     factors : sequence of float
-        ProblemSizes of an axis, in multiples of the base.
+        Sizes of an axis, in multiples of the base.
     repeats : int
-        Timed steps per point, after the first one.
-    seed : int
-        Of all that is drawn.
-    measure : callable, optional
-        Builds a point; `training_steps` unless given.
+        Timings per point, after the first one.
     on_axis : callable
         Told the report so far after every axis, so that a killed run leaves what was found.
 
@@ -249,11 +283,10 @@ def scaling(
     """
     if repeats < 1:
         raise ConfigError(f"repeats={repeats}: it must be at least 1")
-    plan = {name: _points(config, base, name, factors) for name in axes}
-    measure = measure or training_steps(config, seed=seed)
-    report = ScalingReport(config.name, base, repeats, tuple(plan))
-    for name, sizes in plan.items():
-        report = replace(report, axes=report.axes | {name: _axis(name, sizes, measure, repeats)})
+    plan = {axis: _points(base, check, axis, factors) for axis in axes or base.AXES}
+    report = ScalingReport(name, base, repeats, tuple(plan))
+    for axis, sizes in plan.items():
+        report = replace(report, axes=report.axes | {axis: _axis(axis, sizes, measure, repeats)})
         on_axis(report)
     return report
 
@@ -294,22 +327,22 @@ def _root_mean_square(values: Any) -> float:
     return float(np.sqrt(np.mean(np.square(values))))
 
 
-def _points(config: Any, base: ProblemSizes, axis: str, factors: Sequence[float]) -> list[ProblemSizes]:
+def _points(base: S, check: Callable[[S], None], axis: str, factors: Sequence[float]) -> list[S]:
     """Return the sizes of an axis in rising order, all of them possible."""
-    if axis not in AXES:
-        raise ConfigError(f"there is no axis {axis!r} to scale; known axes: {', '.join(AXES)}")
+    if axis not in base.AXES:
+        raise ConfigError(f"there is no axis {axis!r} to scale; known axes: {', '.join(base.AXES)}")
     values = sorted({round(getattr(base, axis) * factor) for factor in factors})
     if len(values) < 2:
         raise ConfigError(
             f"factors={list(factors)} give {axis} only the sizes {values}: take two different ones at least"
         )
-    points = [replace(base, **{axis: value}) for value in values]
+    points: list[S] = [replace(base, **{axis: value}) for value in values]  # type: ignore[type-var]
     for sizes in points:
-        sizes.check(config)
+        check(sizes)
     return points
 
 
-def _axis(name: str, points: Sequence[ProblemSizes], measure: Measure, repeats: int) -> Axis:
+def _axis(name: str, points: Sequence[S], measure: Measure[S], repeats: int) -> Axis:
     trials = [measure(sizes) for sizes in points]
     seconds: list[list[float]] = [[] for _ in trials]
     for repeat in range(repeats):

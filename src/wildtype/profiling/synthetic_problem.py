@@ -6,10 +6,10 @@ Legend: n genes · f features per gene · e edges of all relations · b mutants 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,6 +46,8 @@ class ProblemSizes:
         f, where the model's settings ask for features.
     """
 
+    AXES: ClassVar[tuple[str, ...]] = ("batch_size", "genes", "edges", "perturbed")
+
     genes: int = 1000
     relations: int = 4
     edges: int = 40_000
@@ -61,21 +63,10 @@ class ProblemSizes:
         ConfigError
             Naming the size and the remedy.
         """
-        for name in ("genes", "relations", "edges", "batch_size", "perturbed"):
-            if getattr(self, name) < 1:
-                raise ConfigError(f"{name}={getattr(self, name)}: it must be at least 1")
+        check_positive(self, but=("features",))
         if self.features < 0:
             raise ConfigError(f"features={self.features}: it must be at least 0")
-        if self.edges < self.relations:
-            raise ConfigError(
-                f"edges={self.edges} leaves some of relations={self.relations} without any: take more edges"
-            )
-        most = int(DENSEST * self.genes * (self.genes - 1)) * self.relations
-        if self.edges > most:
-            raise ConfigError(
-                f"edges={self.edges} are too many for relations={self.relations} over genes={self.genes}, "
-                f"of which a tenth of all pairs may be edges: take at most {most} edges, or more genes"
-            )
+        check_edges(self.genes, self.relations, self.edges)
         from wildtype.models.registry import model_class, require_gradients
 
         require_gradients(config.name, "a profile")
@@ -93,6 +84,25 @@ class ProblemSizes:
             raise ConfigError(
                 f"relations={self.relations}, but the model's settings name {len(named)}: take at least that"
             )
+
+
+def check_positive(sizes: Any, but: Sequence[str] = ()) -> None:
+    """Refuse sizes below 1, but for some: raises ``ConfigError``."""
+    for name, value in asdict(sizes).items():
+        if name not in but and value < 1:
+            raise ConfigError(f"{name}={value}: it must be at least 1")
+
+
+def check_edges(genes: int, relations: int, edges: int) -> None:
+    """Refuse edges that cannot be drawn: raises ``ConfigError``."""
+    if edges < relations:
+        raise ConfigError(f"edges={edges} leaves some of relations={relations} without any: take more edges")
+    most = int(DENSEST * genes * (genes - 1)) * relations
+    if edges > most:
+        raise ConfigError(
+            f"edges={edges} are too many for relations={relations} over genes={genes}, of which a tenth of "
+            f"all pairs may be edges: take at most {most} edges, or more genes"
+        )
 
 
 @dataclass(slots=True)
@@ -168,7 +178,8 @@ class Trial:
     peak_mib: float | None = None
 
 
-Measure = Callable[[ProblemSizes], Trial]
+S = TypeVar("S")
+Measure = Callable[[S], Trial]
 
 
 def synthetic_step(
@@ -262,7 +273,7 @@ def training_steps(
     bf16: bool = False,
     memory: bool = False,
     clock: Callable[[], float] = time.perf_counter,
-) -> Measure:
+) -> Measure[ProblemSizes]:
     """Return a function that measures training steps of a model on random organisms.
 
     Parameters
