@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from wildtype.errors import GeneSetError
 from wildtype.inference.core import PredictionCore
-from wildtype.inference.sets import COLUMN, WrongRows, check_plan
+from wildtype.inference.sets import COLUMN, WrongRows, check_plan, types_beside
 from wildtype.models.trained import BATCH, PROFILE_NUMBERS
 from wildtype.tables import FrameBlocks, writing_frame
 
@@ -123,9 +123,11 @@ def predict_file(
     """
     rows = max(PROFILE_NUMBERS // len(core.genes), 1) if profiles else BLOCK
     schema = _checked(core, requested.blocks(rows))
-    with writing_frame(output, schema) as writer:
+    with writing_frame(output) as writer:
         for block in requested.blocks(rows):
-            writer.write(predict(block))
+            frame = predict(block)
+            # Profiles stand without the other columns of the table.
+            writer.write(frame, None if profiles else types_beside(schema, frame))
 
 
 def _checked(core: PredictionCore, blocks: Iterable[pd.DataFrame]) -> pa.Schema:
