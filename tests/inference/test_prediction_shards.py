@@ -7,6 +7,7 @@ import json
 import os
 import shutil
 import subprocess
+import tracemalloc
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -17,11 +18,12 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.command import CommandResult, assert_one_sentence, wildtype
-from tests.tiny import mixed_dataset
+from tests.tiny import mixed_dataset, tiny_organism
 from wildtype.experiments.run import train
 from wildtype.experiments.settings.compose import compose
 from wildtype.inference import prediction_file, prediction_shards
-from wildtype.inference.predictor import Predictor
+from wildtype.inference.prediction_shards import merge_predictions, model_hash, stored_predictions
+from wildtype.inference.predictor import Predictor, load
 from wildtype.inference.shards import folder_of
 from wildtype.models import trained
 from wildtype.unpacking import UnpackingLimits, parquet_groups
@@ -42,8 +44,9 @@ def mixed_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("runs") / "mixed"
     words = [
         "model.width=16", "model.heads=4", "model.layers=1", "model.head.heads=2", "training.epochs=1",
-        "training.members=2", "training.batch_size=64", "model.trees.bags=0", "baselines=[mean]",
-        f"run.folder={folder}", "run.progress=false", "run.replicates=10", "data.name=tiny-mixed",
+        "training.members=2", "training.batch_size=64", "model.trees.bags=0", "model.table=false",
+        "baselines=[mean]", f"run.folder={folder}", "run.progress=false", "run.replicates=10",
+        "data.name=tiny-mixed",
     ]  # fmt: skip
     train(compose(words), dataset=mixed_dataset())
     return folder
@@ -359,6 +362,21 @@ def test_shards_of_another_model_are_named(
     assert_one_sentence(said, "shard-1.parquet' came from another version of wildtype")
 
 
+def test_a_hash_tells_models_and_what_was_added_to_them(tiny_run: Path, mixed_run: Path) -> None:
+    model, value = load(mixed_run), pd.DataFrame({"genes": ["G001,G002"], "fitness": [0.5]})
+    found = [
+        model_hash(tiny_run, load(tiny_run).core),
+        model_hash(mixed_run, model.core),
+        model_hash(mixed_run, model.on(tiny_organism()).core),
+        model_hash(mixed_run, model.on(tiny_organism(seed=1)).core),
+        model_hash(mixed_run, model.with_evidence(value).core),
+        model_hash(mixed_run, model.with_evidence(value.assign(fitness=0.6)).core),
+    ]
+    assert len(set(found[:2] + found[3:])) == 5
+    assert model_hash(mixed_run / "checkpoint", load(mixed_run).core) == found[1]
+    assert model_hash(mixed_run, model.on(tiny_organism()).core) == found[2]
+
+
 def test_evidence_is_in_all_shards(tiny_run: Path, plan: Path, tmp_path: Path) -> None:
     evidence = tmp_path / "own.csv"
     evidence.write_text("genes,value\nG001;G002,0.31\nG001;G011,-0.2\n")
@@ -371,6 +389,29 @@ def test_a_row_group_is_held_to_the_limits(shards: Path) -> None:
     assert [group.num_rows for group in parquet_groups(path)] == [7, 7]
     with pytest.raises(ValueError, match="unpacks to more than"):
         list(parquet_groups(path, UnpackingLimits(total=1, ratio=0, small=1)))
+
+
+@pytest.mark.slow
+def test_memory_of_a_merge_does_not_grow_with_the_rows(
+    tiny_run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(prediction_file, "BLOCK", 250)
+
+    def peak(rows: int) -> int:
+        plan, output = tmp_path / f"{rows}.csv", tmp_path / f"{rows}.out.csv"
+        lines = (f'w{i},"G{i % 9:03d},G{10 + i % 7:03d}"\n' for i in range(rows))
+        plan.write_text("well,genes\n" + "".join(lines))
+        stored = stored_predictions(all_shards(tiny_run, plan, output, 2))
+        tracemalloc.start()
+        try:
+            merge_predictions(stored, output)
+            return tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()
+
+    peak(500)  # what is made once
+    few, many = 1_000, 10_000
+    assert peak(many) - peak(few) < 50 * (many - few)  # one table takes some 5,000 bytes a row
 
 
 @pytest.mark.parametrize(
