@@ -170,12 +170,10 @@ class FrameWriter:
         File to write.
     suffix : str
         Names the format.
-    schema : pyarrow.Schema, optional
-        Types of the columns of a Parquet file that the first block may not show, such as one of empty cells.
     """
 
-    def __init__(self, path: Path, suffix: str, schema: pa.Schema | None = None) -> None:
-        self._suffix, self._known, self._first = suffix, schema, True
+    def __init__(self, path: Path, suffix: str) -> None:
+        self._suffix, self._first = suffix, True
         self._parquet: Any = None
         # newline="": no translation on Windows, so that the same table has the same bytes everywhere.
         self._open = ExitStack()
@@ -186,10 +184,19 @@ class FrameWriter:
         )
         self._path = path
 
-    def write(self, frame: pd.DataFrame) -> None:
-        """Append rows."""
+    def write(self, frame: pd.DataFrame, types: pa.Schema | None = None) -> None:
+        """Append rows.
+
+        Parameters
+        ----------
+        frame : DataFrame
+            With the same columns in every call.
+        types : pyarrow.Schema, optional
+            Of the first block: types of columns of a Parquet file that it may not show, such as one of empty
+            cells.
+        """
         if self._text is None:
-            self._write_parquet(frame)
+            self._write_parquet(frame, types)
         elif self._suffix == ".csv":
             self._text.write(frame_to_csv(frame, header=self._first))
         elif len(frame) or self._first:
@@ -199,16 +206,12 @@ class FrameWriter:
             self._text.write(f"[{inside}" if self._first else f",{inside}")
         self._first = False
 
-    def _write_parquet(self, frame: pd.DataFrame) -> None:
+    def _write_parquet(self, frame: pd.DataFrame, types: pa.Schema | None) -> None:
         import pyarrow as pa
         import pyarrow.parquet as pq
 
         if self._parquet is None:
-            found = pa.Schema.from_pandas(frame, preserve_index=False)
-            known = {} if self._known is None else {f.name: f for f in self._known}
-            table = pa.Table.from_pandas(
-                frame, pa.schema([known.get(f.name, f) for f in found]), preserve_index=False
-            )
+            table = pa.Table.from_pandas(frame, types_of(frame, types), preserve_index=False)
             self._parquet = self._open.enter_context(pq.ParquetWriter(self._path, table.schema))
         else:
             table = pa.Table.from_pandas(frame, self._parquet.schema, preserve_index=False)
@@ -221,8 +224,16 @@ class FrameWriter:
                 self._text.write("\n]")
 
 
+def types_of(frame: pd.DataFrame, known: pa.Schema | None) -> pa.Schema:
+    """Return the types of the columns of a table: those that are known, and of the others what it shows."""
+    import pyarrow as pa
+
+    fields = {} if known is None else {f.name: f for f in known}
+    return pa.schema([fields.get(f.name, f) for f in pa.Schema.from_pandas(frame, preserve_index=False)])
+
+
 @contextmanager
-def writing_frame(target: Path, schema: pa.Schema | None = None) -> Iterator[FrameWriter]:
+def writing_frame(target: Path) -> Iterator[FrameWriter]:
     """Yield a writer of a table whose file appears under its name when all of it is written.
 
     Raises
@@ -231,7 +242,7 @@ def writing_frame(target: Path, schema: pa.Schema | None = None) -> Iterator[Fra
         As ``writing``; nothing is left behind.
     """
     with writing(target) as path:
-        writer = FrameWriter(path, target.suffix, schema)
+        writer = FrameWriter(path, target.suffix)
         try:
             yield writer
         except BaseException:

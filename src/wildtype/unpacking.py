@@ -156,6 +156,34 @@ def parquet_batches(
         yield file.schema_arrow, batches()
 
 
+def parquet_groups(path: Path, limits: UnpackingLimits = LIMITS) -> Iterator[pa.Table]:
+    """Read the row groups of a Parquet file one by one; a flipped bit is an error where pages have checksums.
+
+    A file of any length is read: each row group is held to the limits by itself.
+
+    Raises
+    ------
+    OSError, ValueError, pyarrow.ArrowException
+        If it is missing, damaged or no Parquet file.
+    SourceError
+        If a row group unpacks to too much.
+    """
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    with pq.ParquetFile(require_regular(path), page_checksum_verification=True) as file:
+        for at in range(file.num_row_groups):
+            group = file.metadata.row_group(at)
+            packed = sum(group.column(c).total_compressed_size for c in range(group.num_columns))
+            limits.check(path, packed, max(group.total_byte_size, CELL * group.num_rows * group.num_columns))
+            batches, unpacked = list[pa.RecordBatch](), 0
+            for batch in file.iter_batches(batch_size=BATCH, row_groups=[at]):
+                unpacked += batch.nbytes
+                limits.check(path, packed, unpacked)
+                batches.append(batch)
+            yield pa.Table.from_batches(batches, file.schema_arrow)
+
+
 def check_hdf5(path: Path, limits: UnpackingLimits = LIMITS, within: str = "/") -> None:
     """Refuse an HDF5 file whose arrays in the group ``within`` are far larger than the file.
 

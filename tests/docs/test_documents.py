@@ -175,7 +175,7 @@ def made(text: str, language: str = "console") -> Block:
         "wildtype train --fast",
         "wildtype train model.layerz=2",
         "wildtype train data=yeats",
-        "wildtype predict",
+        "wildtype embed",
         "wildtype bench attention",
         "python -m benchmarks nothing",
         "python -m benchmarks attention --fast",

@@ -94,6 +94,7 @@ IMPORT = (
     "data", "import", "own.csv", "--organism", "ecoli-core", "--name", "own", "--phenotype", "fitness",
     "--yes",
 )  # fmt: skip
+ROWS = ("predict", "run", "--set", "b0902,b1761", "--set", "b0116", "-o", "p.csv", "--shards", "1")
 SHARDED = ("screen", "run", "--order", "2", "--top", "5", "-o", "s.csv", "--shards", "2")
 COMMANDS = {
     "train": Command((*TRAIN, "run.folder=made"), trained, resumed),
@@ -102,6 +103,12 @@ COMMANDS = {
         ("organism", "import", "mine.yaml"), card("organism", "show", "mine", "--json")
     ),
     "predict": Command(("predict", "run", "--set", "b0902,b1761", "-o", "p.parquet"), content("p.parquet")),
+    "predict, a shard": Command((*ROWS, "--shard", "0"), files("p.csv.shards")),
+    "predict, merged": Command(
+        ("predict", "--merge", "p.csv.shards", "-o", "p.csv"),
+        content("p.csv"),
+        before=((*ROWS, "--shard", "0"),),
+    ),
     "screen": Command(("screen", "run", "--order", "2", "--top", "5", "-o", "s.csv"), content("s.csv")),
     "screen by two": Command(
         ("screen", "run", "--order", "2", "--top", "5", "-o", "s.csv", "--processes", "2"), content("s.csv")
@@ -142,7 +149,7 @@ def begun(root: Path, writes: Writes) -> Path:
     (root / "own.csv").write_text(OWN)
     done = writes.run([*TRAIN, "run.folder=run"], root)
     assert done.code == 0, done.err
-    for name in ("p.parquet", "s.csv", "page.html", "figure.pdf"):
+    for name in ("p.parquet", "p.csv", "s.csv", "page.html", "figure.pdf"):
         (root / name).write_bytes(b"old")
     shutil.rmtree(root.with_name("begun"), ignore_errors=True)
     shutil.copytree(root, root.with_name("begun"))

@@ -119,6 +119,29 @@ def test_profiles_of_a_phenotype_without_them_are_refused(
     assert not (tmp_path / "x.csv").exists()
 
 
+def test_a_table_of_predictions_is_a_plan(tiny_run: Path, plan: Path, tmp_path: Path) -> None:
+    """Its columns are called as those of the prediction, which gives them other names and other types."""
+    first, again = tmp_path / "first.csv", tmp_path / "again.parquet"
+    predict(tiny_run, plan, first)
+    predict(tiny_run, first, again)
+    found, given = pd.read_parquet(again), pd.read_csv(first, dtype=str)
+    assert found["order_given"].tolist() == given["order"].tolist()
+    assert found["order"].tolist() == given["order"].astype(int).tolist()
+    # The plan has a note, and the first table a note_given: no column is lost.
+    assert found["note_given"].tolist() == ["'=first"] * 30
+    pd.testing.assert_series_equal(
+        found["note_given_given"].dropna(), given["note"].dropna(), check_names=False
+    )
+    assert found["note"].tolist() == given["note"].fillna("").tolist()
+
+
+def test_a_column_of_a_plan_may_end_in_given(tiny_run: Path, tmp_path: Path) -> None:
+    plan, output = tmp_path / "p.csv", tmp_path / "o.parquet"
+    plan.write_text('genes,well,well_given\n"G001,G002",,x\nG003,y,\n')
+    predict(tiny_run, plan, output)
+    assert pd.read_parquet(output)[["well", "well_given"]].to_numpy().tolist() == [[None, "x"], ["y", None]]
+
+
 @pytest.mark.slow
 def test_memory_does_not_grow_with_the_rows(
     predictor: Predictor, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -10,6 +10,7 @@ import typer
 
 from wildtype.cli.evidence import Evidence, EvidenceMapping, with_evidence
 from wildtype.cli.output import Json, Plugins, check_format, give_frame, notes, print_json
+from wildtype.cli.shards import Merge, ShardNumber, Shards, check_beside_merge, chosen_shard, report_array
 from wildtype.cli.slurm import DryRun, Prefix, PresetFile, Slurm, submitted
 from wildtype.errors import ConfigError
 
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from wildtype.inference.predictor import Predictor
-    from wildtype.inference.screening.shards import Shard
 
 WITH_MERGE = ("run", "merge", "evidence", "evidence_mapping", "output", "plugin", "json")
 """Parameters of a merge; all others are stored with the shards."""
@@ -91,15 +91,9 @@ def command(
         Path | None,
         typer.Option("-o", "--output", help="Write to this .csv, .parquet or .json file; resumable."),
     ] = None,
-    shards: Annotated[
-        int | None, typer.Option(help="Divide the design among so many processes on any machines.")
-    ] = None,
-    shard: Annotated[
-        int | None, typer.Option(help="With --shards: screen only this one, from 0, for a later --merge.")
-    ] = None,
-    merge: Annotated[
-        Path | None, typer.Option(metavar="DIRECTORY", help="Print the table of a screen from its shards.")
-    ] = None,
+    shards: Shards = None,
+    shard: ShardNumber = None,
+    merge: Merge = None,
     plugin: Plugins = None,
     json: Json = False,
     slurm: Slurm = False,
@@ -114,8 +108,9 @@ def command(
     """
     from wildtype.cli.progress import ScreenProgress
     from wildtype.inference.screening.screen import ScreenRequest, make_screen, screen_mutants
-    from wildtype.inference.screening.shards import folder_of, screen_shard
+    from wildtype.inference.screening.shards import screen_shard
     from wildtype.inference.sets import named_genes, named_sets, parse_set
+    from wildtype.inference.shards import folder_of
 
     # A wrong suffix is an error now, and not after hours of screening.
     if output is not None:
@@ -125,7 +120,7 @@ def command(
         return
     if run is None:
         raise ConfigError("name the run or checkpoint directory whose model screens, or shards with --merge")
-    chosen = _shard(shards, shard, slurm or dry_run, output)
+    chosen = chosen_shard(shards, shard, slurm or dry_run, output)
     predictor = _loaded(run, evidence, evidence_mapping)
     request = ScreenRequest(
         order=order,
@@ -152,12 +147,8 @@ def command(
         screen, _ = make_screen(predictor.core, request)
         submitted(slurm, preset, prefix, dry_run, tasks=shards or 0)
         if shards and output is not None:
-            if screen.pieces < shards:
-                notes().print(
-                    f"the design has {screen.pieces:,} pieces: {shards - screen.pieces:,} shards are empty"
-                )
-            merging = f"wildtype screen --merge {folder_of(output)} -o {output}"
-            notes().print(f"once all shards have ended: {merging}", soft_wrap=True)
+            what = f"the design has {screen.pieces:,} pieces"
+            report_array("screen", shards, output, screen.pieces, what)
         return
     if chosen is not None and output is not None:
         origin = {"run": str(run.absolute())}
@@ -198,32 +189,6 @@ def command(
         state.unlink(missing_ok=True)
 
 
-def _shard(shards: int | None, shard: int | None, job: bool, output: Path | None) -> Shard | None:
-    """Return the shard that is meant; raises ``ConfigError`` where options do not go together."""
-    from wildtype.inference.screening.shards import Shard
-
-    if shards is None:
-        if shard is not None:
-            raise ConfigError(f"--shard {shard}: say with --shards how many there are")
-        return None
-    if output is None:
-        raise ConfigError(
-            f"--shards {shards}: name the file of the whole screen with -o; shards are kept beside it"
-        )
-    first = Shard(0 if shard is None else shard, shards)
-    if job:
-        if shard is not None:
-            raise ConfigError(
-                f"--shard {shard}: a job array screens every shard; leave --shard or --slurm out"
-            )
-        return None
-    if shard is None:
-        raise ConfigError(
-            f"--shards {shards}: choose one with --shard, from 0 to {shards - 1}, or submit all with --slurm"
-        )
-    return first
-
-
 def _merge(
     context: typer.Context,
     folder: Path,
@@ -236,12 +201,7 @@ def _merge(
     """Print or write the table of all shards in a directory."""
     from wildtype.inference.screening.shards import merge_shards, stored_shards
 
-    for parameter in context.command.params:
-        source = context.get_parameter_source(parameter.name or "")
-        if parameter.name not in WITH_MERGE and source is not None and source.name == "COMMANDLINE":
-            raise ConfigError(
-                f"{max(parameter.opts, key=len)} is stored with the shards: leave it out beside --merge"
-            )
+    check_beside_merge(context, WITH_MERGE)
     shards = stored_shards(folder)
 
     def recorded(name: str) -> Path | None:

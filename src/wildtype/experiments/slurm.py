@@ -23,7 +23,7 @@ TERMINATED = 128 + signal.SIGTERM
 """Exit code of a command that was told to stop, and did."""
 AGAIN = "run.requeued=true"
 TASK = "SLURM_ARRAY_TASK_ID"
-TASK_OPTION = {"train": "--only", "screen": "--shard", "ablate": "--only", "tune": ""}
+TASK_OPTION = {"train": "--only", "screen": "--shard", "predict": "--shard", "ablate": "--only", "tune": ""}
 """The option by which a task of a job array is given its number, by command; none: all tasks are alike."""
 MULTIRUN = ("--multirun", "-m")
 FLAGS = ("--slurm", "--dry-run")

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from wildtype.errors import GeneSetError
 from wildtype.inference.core import PredictionCore
-from wildtype.inference.sets import COLUMN, WrongRows, check_plan
+from wildtype.inference.sets import COLUMN, WrongRows, check_plan, types_beside
 from wildtype.models.trained import BATCH, PROFILE_NUMBERS
 from wildtype.tables import FrameBlocks, writing_frame
 
@@ -46,7 +46,7 @@ class RequestedRows:
     """
 
     def __init__(self, sets: pd.DataFrame, file: Path | None) -> None:
-        self._sets, self._file = sets, file
+        self._sets, self.file = sets, file
         self._blocks = None if file is None else FrameBlocks(file, "gene sets", BLOCK)
 
     def all(self) -> pd.DataFrame:
@@ -75,13 +75,13 @@ class RequestedRows:
     def _parts(self) -> Iterator[pd.DataFrame]:
         import pandas as pd
 
-        if self._blocks is None or self._file is None:
+        if self._blocks is None or self.file is None:
             yield from () if self._sets.empty else (self._sets,)
             return
         skip = 0
         for number, part in enumerate(self._blocks):
             if not number:
-                check_plan(self._file, part)
+                check_plan(self.file, part)
             if len(self._sets):
                 # The sets lack the other columns, which may change their type, and does so in every block.
                 part = pd.concat([self._sets, part], ignore_index=True)[list(part.columns)][skip:]
@@ -121,15 +121,30 @@ def predict_file(
     OutputError
         If the output cannot be written.
     """
-    rows = max(PROFILE_NUMBERS // len(core.genes), 1) if profiles else BLOCK
-    schema = _checked(core, requested.blocks(rows))
-    with writing_frame(output, schema) as writer:
+    rows = rows_of_block(core, profiles=profiles)
+    schema, _ = checked(core, requested.blocks(rows))
+    with writing_frame(output) as writer:
         for block in requested.blocks(rows):
-            writer.write(predict(block))
+            frame = predict(block)
+            # Profiles stand without the other columns of the table.
+            writer.write(frame, None if profiles else types_beside(schema, frame))
 
 
-def _checked(core: PredictionCore, blocks: Iterable[pd.DataFrame]) -> pa.Schema:
-    """Return the types of the columns of a table, all rows considered; refuse it if any row does not fit."""
+def rows_of_block(core: PredictionCore, *, profiles: bool) -> int:
+    """Return how many rows are predicted together; profiles have a number per gene."""
+    return max(PROFILE_NUMBERS // len(core.genes), 1) if profiles else BLOCK
+
+
+def checked(core: PredictionCore, blocks: Iterable[pd.DataFrame]) -> tuple[pa.Schema, int]:
+    """Return the types of the columns of a table, all rows considered, and the number of rows.
+
+    Raises
+    ------
+    UnknownGeneError, AmbiguousGeneError, GeneSetError, ConfigError
+        One message about all rows that do not fit, or if there is none.
+    SourceError
+        If the table cannot be read.
+    """
     import pyarrow as pa
 
     wrong, schema = WrongRows(), pa.schema([])
@@ -144,4 +159,4 @@ def _checked(core: PredictionCore, blocks: Iterable[pd.DataFrame]) -> pa.Schema:
     wrong.refuse()
     if not wrong.rows:
         raise GeneSetError("there is nothing to predict: name genes with --set A,B or give --file")
-    return schema
+    return schema, wrong.rows

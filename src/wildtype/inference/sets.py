@@ -22,6 +22,7 @@ from wildtype.tables import read_frame
 
 if TYPE_CHECKING:
     import pandas as pd
+    import pyarrow as pa
 
 COLUMN = "genes"
 GIVEN = "_given"
@@ -96,7 +97,7 @@ def beside_given(given: GeneSets, frame: pd.DataFrame) -> pd.DataFrame:
     """Return a prediction behind the columns of the table that named its sets, with the index of that table.
 
     They keep their order; ``genes`` stays where it was, and the names of others that the prediction has, too,
-    end in ``_given``.
+    end in ``_given``: so often that no other column is called so.
     """
     import pandas as pd
 
@@ -106,10 +107,20 @@ def beside_given(given: GeneSets, frame: pd.DataFrame) -> pd.DataFrame:
         return frame
     columns: dict[Any, Any] = {}
     for name in given.columns:
-        new = f"{name}{GIVEN}" if name in frame.columns and name != COLUMN else name
+        new = name
+        while name != COLUMN and (new in frame.columns or (new != name and new in given.columns)):
+            new = f"{new}{GIVEN}"
         columns[new] = frame[COLUMN] if name == COLUMN else given[name]
     columns |= {name: frame[name] for name in frame.columns if name != COLUMN}
     return pd.DataFrame(columns, index=frame.index)
+
+
+def types_beside(given: pa.Schema, frame: pd.DataFrame) -> pa.Schema:
+    """Return the types of a table's columns other than ``genes``, under the names in `beside_given`."""
+    import pyarrow as pa
+
+    names = [name for name in frame.columns if name != COLUMN]  # those of the table come first
+    return pa.schema([field.with_name(name) for field, name in zip(given, names, strict=False)])
 
 
 class WrongRows:

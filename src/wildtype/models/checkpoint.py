@@ -236,6 +236,19 @@ def checkpoint_folder(path: str | Path) -> Path:
     )
 
 
+def recorded_hash(path: str | Path) -> str:
+    """Return the sha256 that the record of a checkpoint has: of its settings, and of all files that it reads.
+
+    `load_checkpoint` checks it, so that it identifies a checkpoint that was loaded.
+
+    Raises
+    ------
+    CheckpointError
+        If there is no checkpoint.
+    """
+    return str(read_json(checkpoint_folder(path) / "config.json")[OWN_HASH])
+
+
 def load_checkpoint(path: str | Path) -> Checkpoint:
     """Load a checkpoint from its folder or from the run folder around it.
 

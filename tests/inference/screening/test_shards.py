@@ -10,13 +10,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from tests.command import CommandResult, assert_one_sentence, wildtype
-from wildtype.errors import ConfigError
 from wildtype.inference.screening import screen, stream
-from wildtype.inference.screening.shards import Shard, _named, folder_of
+from wildtype.inference.shards import folder_of
 
 OPTIONS = (
     "--order", "3", "--include", "linked", "--top", "5", "--max-per-gene", "2", "--interval", "0.9",
@@ -81,19 +78,6 @@ def test_a_design_may_have_fewer_pieces_than_shards(tiny_run: Path, tmp_path: Pa
     assert one.read_bytes() == output.read_bytes()
 
 
-@settings(max_examples=25)
-@given(pieces=st.integers(1, 400), of=st.integers(1, 70))
-def test_shards_hold_every_piece_once_and_in_order(pieces: int, of: int) -> None:
-    found = [Shard(number, of).pieces(_Pieces(pieces)) for number in range(of)]  # type: ignore[arg-type]
-    assert [piece for one in found for piece in one] == list(range(pieces))
-    assert max(map(len, found)) - min(map(len, found)) <= 1
-
-
-class _Pieces:
-    def __init__(self, pieces: int) -> None:
-        self.pieces = pieces
-
-
 def test_a_killed_shard_continues(
     shards: Path, tiny_run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -133,7 +117,6 @@ def test_missing_shards_are_named(shards: Path, tmp_path: Path) -> None:
     (folder / "shard-0.npz").unlink()
     (folder / "shard-2.npz").unlink()
     assert_one_sentence(wildtype("screen", "--merge", str(folder)), "lacks shards 0,2 of 3", "--shard")
-    assert _named([1, 2, 3, 7, 9, 10]) == "shards 1-3,7,9-10"
     assert_one_sentence(wildtype("screen", "--merge", str(tmp_path / "none")), "none", "holds no shards")
 
 
@@ -182,6 +165,23 @@ def test_damaged_and_foreign_files_are_named(shards: Path, tmp_path: Path) -> No
     assert_one_sentence(wildtype("screen", "--merge", str(folder)), "shard 7 of a screen of 3")
 
 
+def test_a_copy_of_a_shard_is_no_other_shard(shards: Path, tmp_path: Path) -> None:
+    folder = shutil.copytree(shards, tmp_path / "s")
+    shutil.copy(folder / "shard-0.npz", folder / "shard-1.npz")
+    said = wildtype("screen", "--merge", str(folder))
+    assert said.returncode == 1
+    assert "shard-1.npz' holds another shard than its name states" in said.stderr
+    (folder / "shard-1.npz").unlink()
+    with np.load(shards / "shard-1.npz") as stored:
+        record = json.loads(str(stored["record"]))
+        for name in ("request", "pieces", "shards"):
+            del record[name]
+        np.savez(folder / "shard-1.npz", **{**stored, "record": np.array(json.dumps(record))})
+    assert_one_sentence(
+        wildtype("screen", "--merge", str(folder)), "shard-1.npz", "without shards: remove it"
+    )
+
+
 def test_evidence_is_read_again_where_it_was(tiny_run: Path, tmp_path: Path) -> None:
     table, output = tmp_path / "own.csv", tmp_path / "next.csv"
     table.write_text("genes,value\nG001;G002,0.31\n")
@@ -217,8 +217,6 @@ def test_options_that_do_not_go_together(tiny_run: Path, options: list[str], nee
 
 def test_a_screen_without_a_run() -> None:
     assert_one_sentence(wildtype("screen", "--top", "3"), "name the run", "--merge")
-    with pytest.raises(ConfigError, match="shards=-1"):
-        Shard(0, -1)
 
 
 def test_a_job_array_screens_one_shard_per_task(

@@ -7,53 +7,22 @@ process does.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from wildtype.errors import ConfigError, shown
+from wildtype.errors import ConfigError
 from wildtype.files import finite
 from wildtype.inference.core import PredictionCore
 from wildtype.inference.screening.screen import ScreenRequest, make_screen, shortlist
-from wildtype.inference.screening.stream import Screen, ScreenResult, read_record, read_state, run
+from wildtype.inference.screening.stream import ScreenResult, read_record, read_state, run
+from wildtype.inference.shards import REMEDY, Shard, ShardKind, named
 
 if TYPE_CHECKING:
     import pandas as pd
 
-FILE = "shard-{}.npz"
-
-
-@dataclass(frozen=True)
-class Shard:
-    """One of several shards of a screen.
-
-    Attributes
-    ----------
-    number : int
-        From 0.
-    of : int
-        How many shards the screen has.
-
-    Raises
-    ------
-    ConfigError
-        If there is no such shard.
-    """
-
-    number: int
-    of: int
-
-    def __post_init__(self) -> None:
-        if self.of < 1:
-            raise ConfigError(f"shards={self.of}: give at least one")
-        if not 0 <= self.number < self.of:
-            raise ConfigError(f"shard={self.number}: {self.of} shards are numbered 0 to {self.of - 1}")
-
-    def pieces(self, screen: Screen) -> range:
-        """Return its pieces of a screen; none, where there are fewer pieces than shards."""
-        first, last = (number * screen.pieces // self.of for number in (self.number, self.number + 1))
-        return range(first, last)
+KIND = ShardKind("screen", "a screen", "screened", ".npz")
 
 
 @dataclass(frozen=True)
@@ -68,16 +37,14 @@ class StoredShards:
         Where the model and its evidence came from.
     paths : tuple of Path
         The files, in order.
+    pieces : tuple of range
+        Of each of them.
     """
 
     request: ScreenRequest
     origin: Mapping[str, str]
     paths: tuple[Path, ...]
-
-
-def folder_of(output: Path) -> Path:
-    """Return the directory of the shards of a screen that ends in the table ``output``."""
-    return output.with_name(f"{output.name}.shards")
+    pieces: tuple[range, ...]
 
 
 def screen_shard(
@@ -115,12 +82,11 @@ def screen_shard(
         If the shard cannot be written.
     """
     screen, _ = make_screen(core, request)
-    pieces, path = shard.pieces(screen), folder / FILE.format(shard.number)
+    pieces, path = shard.range_of(screen.pieces), folder / KIND.name(shard.number)
     about = {"request": _plain(request), "shards": shard.of, "origin": dict(origin)}
     about |= {"pieces": [pieces.start, pieces.stop]}
     if path.exists():
-        remedy = "write to another file, or remove the directory to begin anew"
-        _check_alike(path, read_record(path, remedy), "this command", about, remedy)
+        KIND.check_alike(path, _options(read_record(path, REMEDY)), "this command", _options(about), REMEDY)
     # The last piece of the design may be shorter than the others.
     count = min(pieces.stop * screen.piece, screen.design.count) - pieces.start * screen.piece
     count = max(count, 0)
@@ -145,48 +111,29 @@ def stored_shards(folder: Path) -> StoredShards:
         If there are none, some are missing, unfinished or damaged, or they are of different requests or
         models, naming them.
     """
-    found: dict[int, Path] = {}
-    for path in folder.glob(FILE.format("*")):
-        text = path.stem.rpartition("-")[2]
-        if not text.isdecimal() or path.name != FILE.format(int(text)):
-            raise ConfigError(f"{str(path)!r} is no shard of a screen: remove it")
-        found[int(text)] = path
-    if not found:
-        raise ConfigError(
-            f"{str(folder)!r} holds no shards of a screen: name the directory FILE.shards that "
-            "`screen --shard` wrote"
-        )
-    numbers = sorted(found)
-    remedy = "screen this shard again"
-    records = {number: read_record(found[number], remedy) for number in numbers}
+    found = KIND.found(folder)
+    numbers = list(found)
+    records = {number: read_record(path, "screen this shard again") for number, path in found.items()}
+    for number, record in records.items():
+        if not {"shards", "request", "origin", "pieces"} <= record.keys():
+            raise ConfigError(f"{str(found[number])!r} is the state of a screen without shards: remove it")
     first = records[numbers[0]]
     for number in numbers[1:]:
-        _check_alike(
-            found[number], records[number], FILE.format(numbers[0]), first, "merge shards of one screen"
-        )
-    shards = first["shards"]
-    if surplus := [number for number in numbers if number >= shards]:
-        raise ConfigError(
-            f"{str(folder)!r} has {_named(surplus)} of a screen of {shards}: remove what is foreign"
-        )
-    if missing := sorted(set(range(shards)) - set(numbers)):
-        raise ConfigError(
-            f"{str(folder)!r} lacks {_named(missing)} of {shards}: screen them with --shard, and merge then"
-        )
-    unfinished = [n for n in numbers if records[n]["done"] < len(range(*records[n]["pieces"]))]
+        mine, theirs = _options(records[number]), _options(first)
+        KIND.check_alike(found[number], mine, KIND.name(numbers[0]), theirs, "merge shards of one screen")
+    of = first["shards"]
+    KIND.check_complete(folder, numbers, of)
+    pieces = {number: range(*record["pieces"]) for number, record in records.items()}
+    unfinished = [number for number in numbers if records[number]["done"] < len(pieces[number])]
     if unfinished:
         raise ConfigError(
-            f"{_named(unfinished)} of {shards} in {str(folder)!r} did not end: give the same command again, "
+            f"{named(unfinished)} of {of} in {str(folder)!r} did not end: give the same command again, "
             "which continues"
         )
-    foreign = [number for number in numbers if records[number]["screen"] != first["screen"]]
-    if foreign:
-        raise ConfigError(
-            f"{_named(foreign)} of {shards} in {str(folder)!r} came from another model or other evidence "
-            f"than shard {numbers[0]}: merge shards of one screen"
-        )
+    marks = {number: record["screen"] for number, record in records.items()}
+    KIND.check_same(folder, marks, of, "came from another model or other evidence")
     return StoredShards(
-        ScreenRequest(**first["request"]), first["origin"], tuple(found[number] for number in numbers)
+        ScreenRequest(**first["request"]), first["origin"], tuple(found.values()), tuple(pieces.values())
     )
 
 
@@ -196,12 +143,16 @@ def merge_shards(core: PredictionCore, shards: StoredShards) -> pd.DataFrame:
     Raises
     ------
     ConfigError
-        If the core is not the model of the shards.
+        If the core is not the model of the shards, or a file holds another shard than its name states.
     """
     screen, exempt = make_screen(core, shards.request)
     mark, found = screen.fingerprint(core), ScreenResult(screen.lists())
-    for path in shards.paths:
-        found.add(read_state(path, mark, screen, "name the model and evidence that the shards are of"))
+    of = len(shards.paths)
+    for number, (path, pieces) in enumerate(zip(shards.paths, shards.pieces, strict=True)):
+        result = read_state(path, mark, screen, "name the model and evidence that the shards are of")
+        if pieces != Shard(number, of).range_of(screen.pieces):
+            raise KIND.misnamed(path)
+        found.add(result)
     return shortlist(core, screen, found, shards.request, exempt)
 
 
@@ -211,26 +162,6 @@ def _plain(request: ScreenRequest) -> dict[str, Any]:
     return plain
 
 
-def _check_alike(
-    path: Path, record: Mapping[str, Any], other: str, theirs: Mapping[str, Any], remedy: str
-) -> None:
-    """Refuse a shard of another request, naming the first option that differs."""
-    mine = {"shards": record.get("shards")} | dict(record.get("request") or {})
-    for name, value in ({"shards": theirs["shards"]} | dict(theirs["request"])).items():
-        if mine.get(name) != value:
-            raise ConfigError(
-                f"{str(path)!r} was screened with {name}={shown(mine.get(name))}, and {other} with "
-                f"{name}={shown(value)}: {remedy}"
-            )
-
-
-def _named(numbers: Sequence[int]) -> str:
-    """Return ``shards 1, 4-7``, as sbatch writes the tasks of an array."""
-    runs: list[list[int]] = []
-    for number in numbers:
-        if runs and number == runs[-1][1] + 1:
-            runs[-1][1] = number
-        else:
-            runs.append([number, number])
-    listed = ",".join(str(a) if a == b else f"{a}-{b}" for a, b in runs)
-    return f"shard{'' if len(numbers) == 1 else 's'} {listed}"
+def _options(record: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what all shards of a screen have in common."""
+    return {"shards": record.get("shards"), **(record.get("request") or {})}
