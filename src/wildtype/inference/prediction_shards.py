@@ -280,9 +280,7 @@ def stored_predictions(folder: Path) -> StoredPredictions:
     KIND.check_same(folder, models, first.of, "came from another model or other evidence")
     columns = {number: list(record.columns) for number, record in records.items() if record.blocks}
     if columns:
-        KIND.check_same(
-            folder, columns, first.of, "came from another version of wildtype, with other columns,"
-        )
+        KIND.check_same(folder, columns, first.of, OTHER_VERSION)
     KIND.check_complete(folder, list(found), first.of)
     for number, record in records.items():
         if record.number != number:
