@@ -2,6 +2,7 @@
 
 * compiled: `EvidencePart.one_edit`, hashed sets, all queries at once; and whole tokens, similarities
   included;
+* floor: of whole tokens, nothing but reading the embedding of the gene of every token;
 * plain: per query a loop over genes, relations and neighbours, and a set of frozen sets; run on a part of
   the queries, since it is slow, and compared by what it finds.
 """
@@ -9,14 +10,18 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import torch
+from torch.nn.functional import embedding_bag
 
 from benchmarks.measuring import chosen
 from wildtype.evidence.lookup import EvidenceIndex, EvidenceSizes
+from wildtype.evidence.part import CHUNK
 from wildtype.mutants import MutantTable
-from wildtype.nn.threads import loops
+from wildtype.nn.threads import each, loops
 from wildtype.profiling.machine import machine, take_turns
 from wildtype.profiling.speed import EvidenceProblem
 
@@ -45,7 +50,7 @@ def bench_evidence(
     problem = EvidenceProblem.draw(
         genes, measured, queries, relations=RELATIONS, neighbours=NEIGHBOURS, seed=seed
     )
-    seconds = take_turns(problem.lookups(), repeats)
+    seconds = take_turns(problem.lookups() | {"floor of whole tokens": _rows_read(problem)}, repeats)
 
     few = problem.queries.take(np.arange(min(queries, 200)))
     # Tokens enough for every hit of a query, or the comparison would miss those that were cut off.
@@ -73,10 +78,22 @@ def bench_evidence(
         "machine": machine(),
         "problem": options | {"relations": RELATIONS, "neighbours": NEIGHBOURS},
         "queries_per_second": rates,
-        "ratios": {"lookup_to_plain": rates["lookup"] / plain_rate},
+        "ratios": {
+            "lookup_to_plain": rates["lookup"] / plain_rate,
+            "floor_to_whole_tokens": rates["floor of whole tokens"] / rates["whole tokens"],
+        },
         "found": {"mean": float(np.mean([len(one) for one in ours]))},
         "equal": ours == plain,
     }
+
+
+def _rows_read(problem: EvidenceProblem) -> Callable[[], object]:
+    """Return a call that reads the row of the embedding of every token's gene once, and adds them up."""
+    asked = problem.queries
+    found = problem.index().part().one_edit(asked.gene, asked.offsets, asked.condition)
+    gene, rows = torch.from_numpy(np.maximum(found.new, 0)), torch.from_numpy(problem.similarity.unit)
+    pieces = gene.split(CHUNK)
+    return lambda: each(len(pieces), lambda i: embedding_bag(pieces[i], rows, mode="sum"))
 
 
 def _plain(asked: MutantTable, table: MutantTable, neighbours: list[list[set[int]]]) -> list[Exchanges]:

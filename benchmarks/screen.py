@@ -3,7 +3,8 @@
 * product: the mean of the genes' own queries (``model.head.summary=own_queries``), with which attention over
   all genes is a product of matrices;
 * sum: the normalised sum over the set as the query, with which attention is computed set by set;
-* one by one: the same two models as they predict any table of mutants.
+* one by one: the same two models as they predict any table of mutants;
+* floor: nothing but the products of matrices that attention of own queries over all genes is, of full size.
 
 Pieces of the screen are drawn at random. Tables that are made once, of members and of their pairs, are timed
 apart from the pieces that use them: a piece is scored twice, and the second time counts.
@@ -20,11 +21,14 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+import torch
 
 from benchmarks.measuring import Reference, chosen
 from wildtype.inference.predictor import Predictor
 from wildtype.inference.screening.stream import Screen, ScreenWorker
-from wildtype.profiling.machine import machine
+from wildtype.nn.combined_queries import RUNS
+from wildtype.nn.threads import each
+from wildtype.profiling.machine import machine, take_turns
 from wildtype.profiling.speed import random_organism, random_predictor, screen_of
 from wildtype.seeds import generator
 
@@ -95,6 +99,7 @@ def bench_screen(
         "machine": machine(),
         "problem": problem | {"pieces": len(drawn), "mutants in all": screen.design.count},
         **found,
+        "floor": _floor(nodes, candidates, width // heads, heads),
     }
 
 
@@ -102,6 +107,24 @@ def _seconds(work: Callable[[], object]) -> float:
     start = time.perf_counter()
     work()
     return time.perf_counter() - start
+
+
+def _floor(genes: int, candidates: int, width: int, heads: int) -> dict[str, float]:
+    """Return how many mutants a second the products of `CombinedQueries` alone allow, all tiles full."""
+    wide = width + 1  # the values of a head, and the sum of the weights
+    own, shared = torch.rand(candidates, genes), torch.rand(genes, RUNS * wide)
+    out = torch.empty(heads, candidates, RUNS * wide)
+
+    def product(head: int) -> None:
+        torch.mm(own, shared, out=out[head])
+
+    seconds = take_turns({"products": lambda: each(heads, product)}, repeats=3)["products"]
+    rate, each_one = candidates * RUNS / seconds, 2 * heads * genes * wide
+    return {
+        "mutants_per_second": rate,
+        "floating_point_operations_per_mutant": each_one,
+        "billions_of_them_per_second": rate * each_one / 1e9,
+    }
 
 
 def _one_by_one(predictor: Predictor, screen: Screen, piece: int) -> dict[str, float]:
