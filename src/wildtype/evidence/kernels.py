@@ -17,6 +17,7 @@ from wildtype.compiled import njit
 
 # Sums may be reordered; but not "nnan": a NaN score taken for the 0 of an untouched gene would be entered
 # again and again, beyond the end of the scratch space of `neighbours`.
+# Arrays are copied in loops: how an assignment of slices says that shapes differ takes seconds to compile.
 COMPILED = {"cache": True, "nogil": True, "fastmath": {"nsz", "arcp", "contract", "afn", "reassoc"}}
 
 FEW_GENES = 8
@@ -199,7 +200,8 @@ def _from_the_most_similar(
                 row[query, used], edit[query, used] = entry_row[e], ADDED
                 old[query, used], new[query, used] = -1, entry_gene[e]
                 used += 1
-    reached[:k] = 0
+    for i in range(k):
+        reached[i] = 0
     while used < t:
         top, highest = -1, np.float32(0)
         for i in range(k):
@@ -268,7 +270,7 @@ def _one_edit(
     near_start, near_column, near_value = near
     profile_start, profile_column, profile_value = profiles
     t, reach = row.shape[1], ranking.gene.shape[1]
-    reached = np.empty(FEW_GENES, np.int64)
+    reached, moved = np.empty(FEW_GENES, np.int64), np.empty(t, np.int64)
     for query in range(first, last):
         used = 0
         key = np.uint64(0)
@@ -350,7 +352,10 @@ def _one_edit(
             # Stable: ties keep the order in which they were found.
             order = np.argsort(-best[:used], kind="mergesort")
             for column in (row, edit, old, new):
-                column[query, :used] = column[query, :used][order]
+                for place in range(used):
+                    moved[place] = column[query, order[place]]
+                for place in range(used):
+                    column[query, place] = moved[place]
 
 
 def _two_edits(
@@ -385,6 +390,7 @@ def _two_edits(
     row, old, new, place_of, total, weight = found
     whole_slots, whole_start = whole
     t, r = row.shape[1], neighbour.shape[1]
+    moved = np.empty(t, np.int64)
     for query in range(first, last):
         order = offsets[query + 1] - offsets[query]
         if order >= len(orders) or not orders[order]:
@@ -436,9 +442,16 @@ def _two_edits(
                                 used = min(used + 1, t)
         if used > ranked:
             by = np.argsort(-best[:used], kind="mergesort")
-            row[query, :used] = row[query, :used][by]
+            for place in range(used):
+                moved[place] = row[query, by[place]]
+            for place in range(used):
+                row[query, place] = moved[place]
             for column in (old, new, place_of):
-                column[query, :used] = column[query, :used][by]
+                for side in range(2):
+                    for place in range(used):
+                        moved[place] = column[query, by[place], side]
+                    for place in range(used):
+                        column[query, place, side] = moved[place]
 
 
 def _neighbours(
@@ -526,10 +539,10 @@ def _inverse_rows(indptr: Any, data: Any) -> None:
 
 make_table = njit(**COMPILED)(_make_table)
 mark = njit(**COMPILED)(_mark)
-_find = njit(inline="always", **COMPILED)(_find)
-may_hold = njit(inline="always", **COMPILED)(_may_hold)
+_find = njit(**COMPILED)(_find)
+may_hold = njit(**COMPILED)(_may_hold)
 weight_of = njit(**COMPILED)(_weight)
-_keep = njit(inline="always", **COMPILED)(_keep)
+_keep = njit(**COMPILED)(_keep)
 _from_the_most_similar = njit(**COMPILED)(_from_the_most_similar)
 one_edit = njit(**COMPILED)(_one_edit)
 two_edits = njit(**COMPILED)(_two_edits)

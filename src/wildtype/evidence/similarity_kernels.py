@@ -93,7 +93,8 @@ def _copy_similar(first: int, last: int, left: Any, place: Any, table: Any, out:
     for at in range(first, last):
         for token in range(left.shape[1]):
             if left[at, token] >= 0 and place[at, token] >= 0:
-                out[at, token] = table[left[at, token], place[at, token]]
+                for x in range(out.shape[2]):
+                    out[at, token, x] = table[left[at, token], place[at, token], x]
 
 
 def _link(i: Any, j: Any) -> Any:

@@ -103,8 +103,10 @@ def kernels(d: int, e: int) -> tuple[Callable[..., None], Callable[..., None]]:
     def attend(q: Any, k: Any, v: Any, n: int, top: Any, total: Any, out: Any) -> None:
         space = np.zeros(size, f32)
         for b in range(k.shape[0]):
-            space[:values] = k[b]
-            space[values:grad_keys] = v[b]
+            for x in range(k.shape[1]):
+                space[x] = k[b, x]
+            for x in range(v.shape[1]):
+                space[values + x] = v[b, x]
             left = n - b * BLOCK
             for i in range(q.shape[0]):
                 dots(space, q, i, f32(0), 0, d, weights)
@@ -137,8 +139,10 @@ def kernels(d: int, e: int) -> tuple[Callable[..., None], Callable[..., None]]:
     ) -> None:
         space = np.zeros(size, f32)
         for b in range(k.shape[0]):
-            space[:values] = k[b]
-            space[values:grad_keys] = v[b]
+            for x in range(k.shape[1]):
+                space[x] = k[b, x]
+            for x in range(v.shape[1]):
+                space[values + x] = v[b, x]
             space[grad_keys:weights] = f32(0)
             left = n - b * BLOCK
             for i in range(0, q.shape[0], ROWS):
@@ -156,7 +160,9 @@ def kernels(d: int, e: int) -> tuple[Callable[..., None], Callable[..., None]]:
                     gather(space, to, 0, d, grad_q, i + r)
                 scatter(space, q, i, logits, d, grad_keys)
                 scatter(space, grad, i, weights, e, grad_values)
-            grad_k[b] = space[grad_keys:grad_values]
-            grad_v[b] = space[grad_values:weights]
+            for x in range(grad_k.shape[1]):
+                grad_k[b, x] = space[grad_keys + x]
+            for x in range(grad_v.shape[1]):
+                grad_v[b, x] = space[grad_values + x]
 
     return attend, differentiate

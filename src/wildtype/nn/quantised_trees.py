@@ -274,12 +274,17 @@ def _compiled() -> Callable[..., None]:
             rows = min(BLOCK, len(x) - start)
             # A last block is not full: what stands in the other rows is a code, too.
             write_codes(x[start : start + rows], column, first, threshold, code)
-            total[:, :rows] = out[start : start + rows].T
+            # In loops: how an assignment of arrays says that shapes differ takes numba seconds to compile.
+            for o in range(len(total)):
+                for i in range(rows):
+                    total[o, i] = out[start + i, o]
             for t in range(len(count)):
                 alive[:] = every
                 take_leaves(ends[t], ends[t + 1], asked, limit, byte, keep, code, alive)
                 find_leaves(alive, count[t], found, place)
                 add_leaves(leaf, begin[t], found, place, total[forest[t]])
-            out[start : start + rows] = total[:, :rows].T
+            for o in range(len(total)):
+                for i in range(rows):
+                    out[start + i, o] = total[o, i]
 
     return add_trees  # type: ignore[no-any-return]
