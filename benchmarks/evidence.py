@@ -93,7 +93,11 @@ def _rows_read(problem: EvidenceProblem) -> Callable[[], object]:
     found = problem.index().part().one_edit(asked.gene, asked.offsets, asked.condition)
     gene, rows = torch.from_numpy(np.maximum(found.new, 0)), torch.from_numpy(problem.similarity.unit)
     pieces = gene.split(CHUNK)
-    return lambda: each(len(pieces), lambda i: embedding_bag(pieces[i], rows, mode="sum"))
+
+    def read(i: int) -> None:
+        embedding_bag(pieces[i], rows, mode="sum")
+
+    return lambda: each(len(pieces), read)
 
 
 def _plain(asked: MutantTable, table: MutantTable, neighbours: list[list[set[int]]]) -> list[Exchanges]:
