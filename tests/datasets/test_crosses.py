@@ -148,6 +148,32 @@ def test_a_sample_of_held_out_crosses_keeps_the_natural_rate() -> None:
     assert abs(found - rate) < 4 * np.sqrt(rate * (1 - rate) / 2000)
 
 
+@pytest.mark.parametrize("most", [300, 900, 10**6])
+def test_listed_values_are_tested_on_all_listed_crosses(most: int) -> None:
+    """The natural rate says nothing of them; validation, and what is tested of other labels, stay samples."""
+    dataset = screened_dataset(150)
+    drawn = split_crosses(dataset, "random", 0, validation=0.3, test=0.3)
+    run, split, counts = expand(dataset, ["epsilon", "epsilon_listed"], drawn, most=most)
+    effect, listed = (run.table.phenotype == p for p in range(2))
+    side = drawn.sides.of_table(dataset.table)
+    test = np.zeros(len(run.table), bool)
+    test[split.test] = True
+    grid = grid_of(dataset)
+    all_listed = grid.cross_codes(dataset.table.take(side == TEST))
+    found = grid.cross_codes(run.table.take(test & listed))
+    assert counts["test"]["listed"] == len(all_listed) > 300
+    assert len(set(found.tolist())) == len(found) == min(len(all_listed), most)
+    assert set(found.tolist()) <= set(all_listed.tolist())
+    assert (run.table.take(test & listed).weight == 1).all()
+    sampled = grid.cross_codes(run.table.take(test & effect))
+    assert len(sampled) == counts["test"]["sampled"] == min(counts["test"]["crosses"], most)
+    assert set(np.intersect1d(sampled, all_listed).tolist()) <= set(found.tolist())
+    valid = np.zeros(len(run.table), bool)
+    valid[split.validation] = True
+    codes = grid.cross_codes(run.table.take(valid & listed))
+    assert contains(np.sort(grid.cross_codes(run.table.take(valid & effect))), codes).all()
+
+
 def test_labels_of_listed_and_unlisted_crosses() -> None:
     dataset = screened_dataset()
     grid = grid_of(dataset)

@@ -108,6 +108,7 @@ def expand(
 
     Sampled crosses get a row of every phenotype that is of crosses: the effect (0 where it is not listed),
     whether it is listed as negative and as positive (0 or 1), and, where it is listed, its listed value.
+    Listed values, which know no natural rate, are tested on all listed crosses of the test side.
     A phenotype with cut-offs (`Phenotype.selection`) takes crosses between them for not listed.
     Rows of other phenotypes stay on the side of their cross.
 
@@ -122,7 +123,7 @@ def expand(
     unlisted : float
         Unlisted training rows per listed one; each stands for (unlisted crosses) / (rows of them).
     most : int
-        Crosses at most, listed and unlisted ones alike, of validation and of test.
+        Crosses at most, listed and unlisted ones alike, of validation and of test; and listed ones of test.
     most_listed : int, optional
         Listed training crosses at most, drawn at random; each stands for (listed crosses) / (rows of them).
 
@@ -199,11 +200,13 @@ def _listed(dataset: Dataset, grid: ScreenGrid) -> _Listed:
 class _Sample:
     """Crosses of a run: codes [m], ascending, and how many crosses each stands for.
 
-    ``counts`` has, by side, all its ``crosses``, those of them that are ``listed``, and those ``sampled``.
+    ``tested`` are codes of further listed crosses of the test side, ascending. ``counts`` has, by side, all
+    its ``crosses``, those of them that are ``listed``, and those ``sampled``.
     """
 
     codes: Ints
     weight: NDArray[np.float32]
+    tested: Ints
     counts: Counts
 
     @classmethod
@@ -236,6 +239,9 @@ class _Sample:
                 # Drawn without a look at the list, so that listed crosses keep their natural rate.
                 taken = _some(of_side, most, rng)
                 weight = np.ones(len(taken))
+            if number == TEST:
+                more = np.setdiff1d(of_side[there], taken, assume_unique=True)
+                tested = _some(more, max(most - int(there.sum()) + len(more), 0), rng)
             chosen.append(taken)
             weights.append(weight.astype(np.float32))
             counts[part] = {"crosses": len(of_side), "listed": int(there.sum()), "sampled": len(taken)}
@@ -247,7 +253,7 @@ class _Sample:
         }
         every, weight = np.concatenate(chosen), np.concatenate(weights)
         order = np.argsort(every, kind="stable")
-        return cls(every[order], weight[order], counts)
+        return cls(every[order], weight[order], tested, counts)
 
 
 def _some(codes: Ints, count: int, rng: np.random.Generator) -> Ints:
@@ -280,7 +286,10 @@ def _rows(grid: ScreenGrid, listed: _Listed, sampled: _Sample, phenotype: Phenot
     crosses = listed.table.take(rows)
     met = phenotype.listed(crosses)
     if phenotype.of_cross == "listed":
-        return replace(crosses.take(met), weight=sampled.weight[there][met])
+        drawn = replace(crosses.take(met), weight=sampled.weight[there][met])
+        further = listed.table.take(listed.find(sampled.tested)[1])
+        further = further.take(phenotype.listed(further))
+        return MutantTable.concatenate([drawn, replace(further, weight=None)])
     gene, kind = grid.strains
     # The smaller number of a strain is that of the smaller gene: rows ascend as tables require.
     ends = np.stack(np.divmod(sampled.codes, len(gene)), 1)
