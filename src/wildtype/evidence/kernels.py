@@ -48,6 +48,19 @@ class Table(NamedTuple):
     start: Any
 
 
+class Entries(NamedTuple):
+    """Genes and rows of all entries [e], context by context and ascending by gene within each.
+
+    A query reads a few contexts alone, which are small and side by side in memory. ``marks`` of a context
+    have the bits of its genes, and begin at ``place`` [c + 1] of it.
+    """
+
+    gene: Any
+    row: Any
+    place: Any
+    marks: Any
+
+
 class Ranking(NamedTuple):
     """For every gene the most similar measured ones, best first (-1: no more), and their scores [n, r]."""
 
@@ -150,20 +163,29 @@ def _keep(score: Any, best: Any, used: Any) -> Any:
     return worst if score > best[worst] else -1
 
 
+def _mark_genes(start: Any, gene: Any, words: Any, place: Any, marks: Any) -> None:
+    """Set the bit of every entry's gene among those of its bucket; ``marks`` are zero on entry."""
+    for bucket in range(len(place) - 1):
+        mask = np.uint64(64 * (place[bucket + 1] - place[bucket]) - 1)
+        for e in range(start[bucket], start[bucket + 1]):
+            bit = (words[gene[e]] >> np.uint64(24)) & mask
+            at = place[bucket] + np.int64(bit >> np.uint64(6))
+            marks[at] |= np.uint64(1) << (bit & np.uint64(63))
+
+
 def _from_the_most_similar(
     query: int,
     key: Any,
     words: Any,
     queries: Queries,
     less: Table,
-    entry_row: Any,
-    entry_gene: Any,
+    entries: Entries,
     whole: Table,
     whole_row: Any,
     row_condition: Any,
-    marks: Any,
     ranking: Ranking,
     reached: Any,
+    bucket_of: Any,
     best: Any,
     found: OneEditAway,
 ) -> Any:
@@ -173,18 +195,21 @@ def _from_the_most_similar(
     all genes that were measured with the rest of the query, about t / d are tried. Where a ranking ends
     before, or fewer mutants have the query's condition, what was written is less than the best.
 
-    ``reached`` [k] is scratch.
+    ``reached`` and ``bucket_of`` [k] are scratch.
     """
     gene, offsets, condition = queries
     row, edit, old, new = found
     less_slots, less_start = less
     whole_slots, whole_start = whole
+    entry_gene, entry_row, place, marks = entries
     alike, score = ranking
     t, start = row.shape[1], offsets[query]
     k = offsets[query + 1] - start
     used = 0
     for i in range(k):
-        bucket = _find(key - words[gene[start + i]], whole_slots)
+        rest = key - words[gene[start + i]]
+        reached[i], bucket_of[i] = 0, _find(rest, less_slots)
+        bucket = _find(rest, whole_slots)
         if bucket >= 0:
             for e in range(whole_start[bucket], whole_start[bucket + 1]):
                 if row_condition[whole_row[e]] == condition[query] and used < t:
@@ -200,32 +225,37 @@ def _from_the_most_similar(
                 row[query, used], edit[query, used] = entry_row[e], ADDED
                 old[query, used], new[query, used] = -1, entry_gene[e]
                 used += 1
-    for i in range(k):
-        reached[i] = 0
     while used < t:
         top, highest = -1, np.float32(0)
         for i in range(k):
             g, at = gene[start + i], reached[i]
+            if bucket_of[i] < 0:
+                continue
             if at == alike.shape[1]:
                 return False  # what follows in this ranking was not kept, and may be better than the others
             if alike[g, at] >= 0 and score[g, at] > highest:
                 top, highest = i, score[g, at]
         if top < 0:
             return False
-        g = gene[start + top]
-        x = alike[g, reached[top]]
+        x, bucket = alike[gene[start + top], reached[top]], bucket_of[top]
         reached[top] += 1
-        other = key - words[g] + words[x]
-        if not may_hold(other, marks):
+        bit = (words[x] >> np.uint64(24)) & np.uint64(64 * (place[bucket + 1] - place[bucket]) - 1)
+        if not (marks[place[bucket] + np.int64(bit >> np.uint64(6))] >> (bit & np.uint64(63))) & np.uint64(1):
             continue
-        bucket = _find(other, whole_slots)
-        if bucket < 0:
-            continue
-        for e in range(whole_start[bucket], whole_start[bucket + 1]):
-            if row_condition[whole_row[e]] == condition[query] and used < t:
+        low, high = less_start[bucket], less_start[bucket + 1]
+        while low < high:
+            middle = (low + high) >> 1
+            if entry_gene[middle] < x:
+                low = middle + 1
+            else:
+                high = middle
+        for e in range(low, less_start[bucket + 1]):
+            if entry_gene[e] != x:
+                break
+            if row_condition[entry_row[e]] == condition[query] and used < t:
                 best[used] = highest + np.float32(16)
-                row[query, used], edit[query, used] = whole_row[e], REPLACED
-                old[query, used], new[query, used] = g, x
+                row[query, used], edit[query, used] = entry_row[e], REPLACED
+                old[query, used], new[query, used] = gene[start + top], x
                 used += 1
     return True
 
@@ -241,7 +271,7 @@ def _one_edit(
     whole: Table,
     whole_row: Any,
     row_condition: Any,
-    marks: Any,
+    entries: Entries,
     ranking: Ranking,
     near: Csr,
     profiles: Csr,
@@ -257,7 +287,7 @@ def _one_edit(
     best are those of the same condition, then smaller and larger sets, then those whose genes are most
     similar; where there are at most ``ranked``, no gene is compared. ``product`` holds the products [n, n] of
     all profiles, or nothing. Of very many candidates the best are sought among the genes of ``ranking``
-    first, and the others are not compared; ``marks`` are the bits of all keys (see `_mark`).
+    first, by ``entries`` of each context, and the others are not compared.
 
     Scores: 16 for the same condition, 8 for a gene removed, 4 for one added, cosine³ + profile cosine² ≤ 2
     for one replaced. So each criterion decides before the next one.
@@ -270,7 +300,8 @@ def _one_edit(
     near_start, near_column, near_value = near
     profile_start, profile_column, profile_value = profiles
     t, reach = row.shape[1], ranking.gene.shape[1]
-    reached, moved = np.empty(FEW_GENES, np.int64), np.empty(t, np.int64)
+    reached, bucket_of = np.empty(FEW_GENES, np.int64), np.empty(FEW_GENES, np.int64)
+    moved = np.empty(t, np.int64)
     for query in range(first, last):
         used = 0
         key = np.uint64(0)
@@ -291,8 +322,8 @@ def _one_edit(
         # So many of the genes that can replace one of the query are candidates, and t of these are sought.
         soon = candidates * reach > t * len(words) and offsets[query + 1] - offsets[query] <= FEW_GENES
         if soon and _from_the_most_similar(
-            query, key, words, queries, less, entry_row, entry_gene, whole, whole_row, row_condition,
-            marks, ranking, reached, best, found,
+            query, key, words, queries, less, entries, whole, whole_row, row_condition,
+            ranking, reached, bucket_of, best, found,
         ):  # fmt: skip
             continue
         for at in range(offsets[query], offsets[query + 1]):
@@ -543,6 +574,7 @@ _find = njit(**COMPILED)(_find)
 may_hold = njit(**COMPILED)(_may_hold)
 weight_of = njit(**COMPILED)(_weight)
 _keep = njit(**COMPILED)(_keep)
+mark_genes = njit(**COMPILED)(_mark_genes)
 _from_the_most_similar = njit(**COMPILED)(_from_the_most_similar)
 one_edit = njit(**COMPILED)(_one_edit)
 two_edits = njit(**COMPILED)(_two_edits)

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from wildtype.evidence import kernels
-from wildtype.evidence.kernels import Table
+from wildtype.evidence.kernels import Entries, Table
 from wildtype.mutants.identity import gene_words, keys_of
 from wildtype.mutants.table import MutantTable
 
@@ -120,6 +120,19 @@ class MeasuredSets:
     def entry_gene(self) -> NDArray[np.int64]:
         """Gene that each entry of ``less`` lacks."""
         return self.mutants.gene[self.less.order]
+
+    @cached_property
+    def entries(self) -> Entries:
+        """Entries of ``less`` by context and gene, with their marks."""
+        start, size = self.less.start, np.diff(self.less.start)
+        context = np.repeat(np.arange(len(size)), size)
+        order = np.argsort(context * self.n + self.entry_gene, kind="stable")
+        # At least eight bits per gene, a power of two: few genes that are not there look as if they were.
+        words = 1 << np.ceil(np.log2(np.maximum(size / 8, 1))).astype(np.int64)
+        place = np.append(0, np.cumsum(words))
+        gene, marks = self.entry_gene[order], np.zeros(int(place[-1]), np.uint64)
+        kernels.mark_genes(start, gene, self.words, place, marks)
+        return Entries(gene, self.entry_row[order], place, marks)
 
     @cached_property
     def statistics(self) -> NDArray[np.float32]:

@@ -22,7 +22,7 @@ from scipy import sparse
 
 from wildtype.evidence import kernels, similarity_kernels
 from wildtype.evidence.effects import Effect, KnockoutEffects, MeasuredEffects
-from wildtype.evidence.kernels import Csr, OneEditAway, Queries, Ranking, TwoEditsAway
+from wildtype.evidence.kernels import Csr, Entries, OneEditAway, Queries, Ranking, TwoEditsAway
 from wildtype.evidence.measured import MeasuredSets, additive_effects
 from wildtype.evidence.pieces import Run
 from wildtype.evidence.similarity import GeneSimilarity
@@ -53,6 +53,7 @@ TABLE = 128 << 20
 """Largest table, in bytes, of what genes and their neighbours have in common, and of rankings of genes."""
 RANKED = 12
 """Bytes of a place in a ranking."""
+NO_ENTRIES = Entries(*(np.zeros(0, kind) for kind in (np.int64, np.int64, np.int64, np.uint64)))
 CHUNK = 512
 """Queries per piece of work: their results stay in the cache, and there are enough pieces for all threads."""
 
@@ -265,7 +266,7 @@ class EvidencePart:
         q, t = len(offsets) - 1, shared.sizes.tokens
         ranked = t if shared.sizes.ranked is None else shared.sizes.ranked[0]
         found = OneEditAway(*(np.full((q, t), -1, np.int64) for _ in range(4)))
-        ranking, marks = self._ranking, measured.whole.marks
+        entries = measured.entries if self._ranking.gene.shape[1] else NO_ENTRIES
 
         def work(i: int) -> None:
             kernels.one_edit(
@@ -279,8 +280,8 @@ class EvidencePart:
                 measured.whole.table,
                 measured.whole.order,
                 measured.condition,
-                marks,
-                ranking,
+                entries,
+                self._ranking,
                 self._embedded,
                 self._profiles,
                 self.products,
