@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import gc
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from _pytest.terminal import TerminalReporter
 from hypothesis import settings
 
 from wildtype import plugins
@@ -34,6 +35,29 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     if hasattr(session.config, "workerinput"):
         gc.collect()
         gc.freeze()
+
+
+COUNTED = "counted"
+
+
+@pytest.fixture
+def tell(record_property: Callable[[str, object], None]) -> Callable[[str], None]:
+    """Keep a line about what a test has done: it is printed when all have ended, whichever process ran it."""
+    return lambda line: record_property(COUNTED, line)
+
+
+def pytest_terminal_summary(terminalreporter: TerminalReporter) -> None:
+    reports = (report for some in terminalreporter.stats.values() for report in some)
+    lines = {
+        (report.nodeid, str(value))
+        for report in reports
+        for name, value in getattr(report, "user_properties", ())
+        if name == COUNTED
+    }
+    if lines:
+        terminalreporter.section(COUNTED)
+        for _, line in sorted(lines):
+            terminalreporter.write_line(line)
 
 
 @pytest.fixture(autouse=True)

@@ -2,7 +2,7 @@
 
 Parsers of publishers' files are fuzzed in tests/sources/fuzz. Every test here tries some rounds; for longer,
 
-    WILDTYPE_FUZZ_SECONDS=600 pytest -s -m slow tests/faults/test_fuzz.py
+    WILDTYPE_FUZZ_SECONDS=600 pytest -m slow tests/faults/test_fuzz.py
 
 says how many rounds were tried. A round is named by its number, so that what was found is found again.
 """
@@ -62,14 +62,22 @@ PLANS = {
 }
 
 
-def rounds(name: str, number: int = ROUNDS) -> Iterator[random.Random]:
-    """Give a source of chance for every round."""
-    end = time.monotonic() + SECONDS
-    for i in count():
-        if time.monotonic() > end if SECONDS else i >= number:
-            print(f"{name}: {i:,} rounds")
-            return
-        yield random.Random(f"{name}, round {i}")
+Rounds = Callable[..., Iterator[random.Random]]
+
+
+@pytest.fixture
+def rounds(tell: Callable[[str], None]) -> Rounds:
+    """Return what gives a source of chance for every round."""
+
+    def give(name: str, number: int = ROUNDS) -> Iterator[random.Random]:
+        end = time.monotonic() + SECONDS
+        for i in count():
+            if time.monotonic() > end if SECONDS else i >= number:
+                tell(f"{name}: {i:,} rounds")
+                return
+            yield random.Random(f"{name}, round {i}")
+
+    return give
 
 
 def answered(ask: Callable[[], Any], what: object) -> Any:
@@ -123,7 +131,7 @@ def predictor(tiny_run: Path) -> Predictor:
     return load(tiny_run)
 
 
-def test_sets_as_people_type_them(predictor: Predictor) -> None:
+def test_sets_as_people_type_them(rounds: Rounds, predictor: Predictor) -> None:
     known = 0
     for draw in rounds("sets"):
         text = draw.choice([",", ", ", ";", " ", "+"]).join(some(draw, WORDS))
@@ -137,7 +145,7 @@ def test_sets_as_people_type_them(predictor: Predictor) -> None:
     assert known > 0
 
 
-def test_files_of_sets_and_of_own_measurements(predictor: Predictor, tmp_path: Path) -> None:
+def test_files_of_sets_and_of_own_measurements(rounds: Rounds, predictor: Predictor, tmp_path: Path) -> None:
     named = ["G001,G002", "G003,G004,G005", "abc3,G001:reduced"]
     sets = pd.DataFrame({"genes": named, "note": ["a", "", "µ"]})
     own = pd.DataFrame({"genes": named[:2], "value": [0.1, -0.2], "phenotype": ["epsilon"] * 2})
@@ -158,7 +166,7 @@ def test_files_of_sets_and_of_own_measurements(predictor: Predictor, tmp_path: P
     assert read > 0
 
 
-def test_settings_on_the_command_line() -> None:
+def test_settings_on_the_command_line(rounds: Rounds) -> None:
     for draw in rounds("words", ROUNDS // 3):
         equals = ["=", "=", "=", "", "+=", "=="]
         words = [f"{draw.choice(KEYS)}{draw.choice(equals)}{value}" for value in some(draw, VALUES)]
@@ -166,7 +174,7 @@ def test_settings_on_the_command_line() -> None:
         assert config is None or config.training.epochs is not None
 
 
-def test_plans_of_many_runs(tmp_path: Path) -> None:
+def test_plans_of_many_runs(rounds: Rounds, tmp_path: Path) -> None:
     for draw in rounds("plans", ROUNDS // 3):
         read = draw.choice(list(PLANS))
         path = tmp_path / "plan.yaml"
@@ -174,7 +182,7 @@ def test_plans_of_many_runs(tmp_path: Path) -> None:
         answered(lambda read=read, path=path: read(str(path)), path.read_bytes())
 
 
-def test_run_folders(tiny_run: Path, predictor: Predictor, tmp_path: Path) -> None:
+def test_run_folders(rounds: Rounds, tiny_run: Path, predictor: Predictor, tmp_path: Path) -> None:
     """A file of a run that was changed is refused, or what was changed does not matter."""
     asked = [["G001", "G002"], ["G003", "G004", "G005"]]
     whole = predictor.predict(asked, interval=0.9)
@@ -202,7 +210,7 @@ def test_run_folders(tiny_run: Path, predictor: Predictor, tmp_path: Path) -> No
     assert refused > 0
 
 
-def test_folders_of_data(tmp_path: Path) -> None:
+def test_folders_of_data(rounds: Rounds, tmp_path: Path) -> None:
     organism, dataset = tiny_organism(), tiny_dataset()
     rooms: list[tuple[Path, Callable[[Path], Any], Callable[[Any], Any]]] = [
         (tmp_path / "organism", read_organism, lambda x: x.genes.names),

@@ -12,6 +12,7 @@ import os
 import re
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -40,7 +41,9 @@ QUICK = ("readers", "checkpoints")
 @pytest.mark.parametrize(
     "target", [pytest.param(name, marks=[] if name in QUICK else pytest.mark.faults) for name in SHARES]
 )
-def test_what_reaches_new_code_is_answered_or_refused(target: str, tmp_path: Path) -> None:
+def test_what_reaches_new_code_is_answered_or_refused(
+    target: str, tmp_path: Path, tell: Callable[[str], None]
+) -> None:
     runs = RUNS * SHARES[target] // 10_000
     words = [sys.executable, "-m", "tests.faults.guided", target, str(tmp_path), f"-runs={runs}", "-seed=1"]
     # Linux counts the memory of the process that starts another to its peak: a small one is put between.
@@ -51,4 +54,4 @@ def test_what_reaches_new_code_is_answered_or_refused(target: str, tmp_path: Pat
     assert counted is not None
     peak = re.search(r"^stat::peak_rss_mb: +(\d+)", done.stderr, re.MULTILINE)
     assert int(counted[1]) >= runs
-    print(f"{target}: {int(counted[1]):,} inputs, at most {peak[1] if peak else '?'} MiB")
+    tell(f"{target}: {int(counted[1]):,} inputs, at most {peak[1] if peak else '?'} MiB")

@@ -8,7 +8,7 @@ import os
 import signal
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -56,7 +56,7 @@ def again(folder: Path) -> tuple[str, ...]:
 
 @pytest.mark.parametrize("number", range(KILLS))
 def test_a_killed_run_ends_with_the_same_bits(
-    number: int, whole: tuple[dict[str, Any], float], tmp_path: Path
+    number: int, whole: tuple[dict[str, Any], float], tmp_path: Path, tell: Callable[[str], None]
 ) -> None:
     expected, seconds = whole
     draw, folder, killed = generator(number, "instants of death"), tmp_path / "run", 0
@@ -76,6 +76,7 @@ def test_a_killed_run_ends_with_the_same_bits(
     assert result(folder) == expected
     assert not [path for path in folder.rglob("*.part")]
     assert killed or number
+    tell(f"training {number}: {killed} kills, the same bits")
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, at_length(signal.SIGHUP)])

@@ -164,7 +164,9 @@ def leftovers(root: Path) -> list[str]:
 
 @pytest.mark.parametrize("mode", ["full", "kill", pytest.param("once", marks=pytest.mark.faults)])
 @pytest.mark.parametrize("name", COMMANDS)
-def test_the_nth_write(name: str, mode: str, root: Path, begun: Path, writes: Writes) -> None:
+def test_the_nth_write(
+    name: str, mode: str, root: Path, begun: Path, writes: Writes, tell: Callable[[str], None]
+) -> None:
     command, found = COMMANDS[name], {"rounds": 0, "lost": 0, "silent": 0, "traceback": 0, "left": 0}
 
     def anew(words: tuple[tuple[str, ...], ...] = command.before) -> None:
@@ -217,7 +219,7 @@ def test_the_nth_write(name: str, mode: str, root: Path, begun: Path, writes: Wr
         if again is not None and (left := leftovers(root)):
             found["left"] += 1
             problems.append(f"{about}, left behind after the next one: {left}")
-    print(f"{name} | {mode} | " + " | ".join(f"{key} {count}" for key, count in found.items()))
+    tell(f"{name} | {mode} | " + " | ".join(f"{key} {count}" for key, count in found.items()))
     assert not problems, "\n".join(problems[:20])
     assert found["rounds"]
 
