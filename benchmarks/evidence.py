@@ -22,8 +22,8 @@ from wildtype.evidence.lookup import EvidenceIndex, EvidenceSizes
 from wildtype.evidence.part import CHUNK
 from wildtype.mutants import MutantTable
 from wildtype.nn.threads import each, loops
+from wildtype.profiling.evidence_problem import EvidenceProblem
 from wildtype.profiling.machine import machine, take_turns
-from wildtype.profiling.speed import EvidenceProblem
 
 RELATIONS = 9
 NEIGHBOURS = 13

@@ -9,7 +9,7 @@ import torch
 
 from wildtype.errors import ConfigError
 from wildtype.profiling import speed
-from wildtype.profiling.speed import AttentionProblem, EvidenceProblem, SpeedSizes, machine_speed
+from wildtype.profiling.speed import AttentionProblem, SpeedSizes, machine_speed
 
 TINY = SpeedSizes(
     nodes=40, edges=300, genes=60, batch_size=4, measured=200, queries=20, candidates=6, repeats=1
@@ -57,10 +57,3 @@ def test_attention_with_priors_adds_their_divergence_to_plain_attention() -> Non
     assert speed.regularised_attention(problem, operators)(*inputs) > plain
     again = AttentionProblem(30, 3, 4, 4, 101, seed=1).inputs(torch.float64)
     assert all(torch.equal(a, b) for a, b in zip(inputs, again, strict=True))
-
-
-def test_evidence_problems_have_the_sizes_asked_for() -> None:
-    problem = EvidenceProblem.draw(50, 300, 20, relations=2, neighbours=3, seed=4)
-    assert (len(problem.measured), len(problem.queries)) == (300, 20)
-    assert [relation.adjacency.shape for relation in problem.relations] == [(50, 50)] * 2
-    assert set(problem.lookups()) == {"lookup", "whole tokens"}

@@ -1,10 +1,7 @@
-"""Compiled loops of evidence lookup: hashed gene sets, mutants one and two edits away, similarities.
+"""Compiled loops of evidence lookup: measured mutants one and two edits away from queries.
 
 Legend: n genes · q queries · Σk their genes · m measured mutants · e entries (a measured mutant and one of
-its genes) · c channels of similarity · d width of the embedding · t tokens per query.
-
-A gene set is the sum modulo 2⁶⁴ of one random word per gene (Zobrist 1970), so that an edit of a set costs an
-addition whatever its size. Buckets hold what has one key; a table with open addressing finds them.
+its genes) · c contexts (a measured set less one gene) · t, u tokens per query · p phenotypes.
 """
 
 from __future__ import annotations
@@ -14,38 +11,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from wildtype.compiled import njit
-
-# Sums may be reordered; but not "nnan": a NaN score taken for the 0 of an untouched gene would be entered
-# again and again, beyond the end of the scratch space of `neighbours`.
-# Arrays are copied in loops: how an assignment of slices says that shapes differ takes seconds to compile.
-COMPILED = {"cache": True, "nogil": True, "fastmath": {"nsz", "arcp", "contract", "afn", "reassoc"}}
+from wildtype.evidence.hashed_sets import COMPILED, Table, find, may_hold, set_bit
+from wildtype.evidence.neighbour_kernels import Csr, keep, weight_of
 
 FEW_GENES = 8
 """Genes of a query up to which replacements are tried in the order of their similarity."""
-MANY = 64
-"""Neighbours of a gene above which all candidates are sorted."""
 EDITS = ("replaced", "removed", "added")
 REPLACED, REMOVED, ADDED = range(3)
 """How a measured mutant differs from the query: a gene replaced, removed or added."""
-
-
-class Csr(NamedTuple):
-    """A sparse matrix by rows."""
-
-    indptr: Any
-    indices: Any
-    data: Any
-
-
-class Table(NamedTuple):
-    """Buckets by key: bucket i is ``start[i]`` … ``start[i + 1]``-1; ``slots`` find it.
-
-    A slot is two words side by side, since every place of a large table that is read is another wait for
-    memory: the key and the number of its bucket from 1 on, 0 in a free slot.
-    """
-
-    slots: Any
-    start: Any
 
 
 class Entries(NamedTuple):
@@ -99,78 +72,11 @@ class TwoEditsAway(NamedTuple):
     weight: Any
 
 
-def _make_table(keys: Any, slots: Any) -> None:
-    """Enter bucket i at the place of ``keys[i]``; ``slots`` uint64 [2 · power of two] is zero on entry."""
-    mask = np.uint64(len(slots) // 2 - 1)
-    for i in range(len(keys)):
-        at = (keys[i] ^ (keys[i] >> np.uint64(29))) & mask
-        while slots[2 * at + 1]:
-            at = (at + np.uint64(1)) & mask
-        slots[2 * at], slots[2 * at + 1] = keys[i], np.uint64(i + 1)
-
-
-def _find(key: Any, slots: Any) -> Any:
-    """Return the bucket of a key, or -1."""
-    mask = np.uint64(len(slots) // 2 - 1)
-    at = (key ^ (key >> np.uint64(29))) & mask
-    while slots[2 * at + 1]:
-        if slots[2 * at] == key:
-            return np.int64(slots[2 * at + 1]) - 1
-        at = (at + np.uint64(1)) & mask
-    return -1
-
-
-def _mark(keys: Any, marks: Any) -> None:
-    """Set the bit of every key in ``marks`` uint64 [power of two], zero on entry."""
-    mask = np.uint64(64 * len(marks) - 1)
-    for key in keys:
-        # Other bits of the key than those that choose its slot.
-        bit = (key >> np.uint64(24)) & mask
-        marks[bit >> np.uint64(6)] |= np.uint64(1) << (bit & np.uint64(63))
-
-
-def _may_hold(key: Any, marks: Any) -> Any:
-    """Whether a key may be there: one bit excludes most others, and marks fit into the cache."""
-    bit = (key >> np.uint64(24)) & np.uint64(64 * len(marks) - 1)
-    return (marks[bit >> np.uint64(6)] >> (bit & np.uint64(63))) & np.uint64(1)
-
-
-def _weight(i: int, j: int, indptr: Any, indices: Any, data: Any) -> Any:
-    """Return the entry (i, j) of a sorted CSR matrix."""
-    low, high = indptr[i], indptr[i + 1]
-    while low < high:
-        middle = (low + high) >> 1
-        if indices[middle] < j:
-            low = middle + 1
-        else:
-            high = middle
-    if low < indptr[i + 1] and indices[low] == j:
-        return data[low]
-    return np.float32(0)
-
-
-def _keep(score: Any, best: Any, used: Any) -> Any:
-    """Return the place of a token of that score among the best, or -1; ``used`` places are taken.
-
-    A linear search for the worst: few candidates compete, and a heap would cost every one of them.
-    """
-    if used < len(best):
-        return used
-    worst = 0
-    for x in range(1, len(best)):
-        if best[x] < best[worst]:
-            worst = x
-    return worst if score > best[worst] else -1
-
-
 def _mark_genes(start: Any, gene: Any, words: Any, place: Any, marks: Any) -> None:
     """Set the bit of every entry's gene among those of its bucket; ``marks`` are zero on entry."""
     for bucket in range(len(place) - 1):
-        mask = np.uint64(64 * (place[bucket + 1] - place[bucket]) - 1)
         for e in range(start[bucket], start[bucket + 1]):
-            bit = (words[gene[e]] >> np.uint64(24)) & mask
-            at = place[bucket] + np.int64(bit >> np.uint64(6))
-            marks[at] |= np.uint64(1) << (bit & np.uint64(63))
+            set_bit(words[gene[e]], marks, place[bucket], place[bucket + 1])
 
 
 def _from_the_most_similar(
@@ -208,8 +114,8 @@ def _from_the_most_similar(
     used = 0
     for i in range(k):
         rest = key - words[gene[start + i]]
-        reached[i], bucket_of[i] = 0, _find(rest, less_slots)
-        bucket = _find(rest, whole_slots)
+        reached[i], bucket_of[i] = 0, find(rest, less_slots)
+        bucket = find(rest, whole_slots)
         if bucket >= 0:
             for e in range(whole_start[bucket], whole_start[bucket + 1]):
                 if row_condition[whole_row[e]] == condition[query] and used < t:
@@ -217,7 +123,7 @@ def _from_the_most_similar(
                     row[query, used], edit[query, used] = whole_row[e], REMOVED
                     old[query, used], new[query, used] = gene[start + i], -1
                     used += 1
-    bucket = _find(key, less_slots)
+    bucket = find(key, less_slots)
     if bucket >= 0:
         for e in range(less_start[bucket], less_start[bucket + 1]):
             if row_condition[entry_row[e]] == condition[query] and used < t:
@@ -239,8 +145,7 @@ def _from_the_most_similar(
             return False
         x, bucket = alike[gene[start + top], reached[top]], bucket_of[top]
         reached[top] += 1
-        bit = (words[x] >> np.uint64(24)) & np.uint64(64 * (place[bucket + 1] - place[bucket]) - 1)
-        if not (marks[place[bucket] + np.int64(bit >> np.uint64(6))] >> (bit & np.uint64(63))) & np.uint64(1):
+        if not may_hold(words[x], marks, place[bucket], place[bucket + 1]):
             continue
         low, high = less_start[bucket], less_start[bucket + 1]
         while low < high:
@@ -307,14 +212,14 @@ def _one_edit(
         key = np.uint64(0)
         for at in range(offsets[query], offsets[query + 1]):
             key += words[gene[at]]
-        bucket = _find(key, less_slots)
+        bucket = find(key, less_slots)
         candidates = less_start[bucket + 1] - less_start[bucket] if bucket >= 0 else 0
         for at in range(offsets[query], offsets[query + 1]):
             rest = key - words[gene[at]]
-            bucket = _find(rest, less_slots)
+            bucket = find(rest, less_slots)
             if bucket >= 0:
                 candidates += less_start[bucket + 1] - less_start[bucket]
-            bucket = _find(rest, whole_slots)
+            bucket = find(rest, whole_slots)
             if bucket >= 0:
                 candidates += whole_start[bucket + 1] - whole_start[bucket]
         # Candidates include what cannot be a token: at worst genes are compared in vain.
@@ -329,7 +234,7 @@ def _one_edit(
         for at in range(offsets[query], offsets[query + 1]):
             g = gene[at]
             rest = key - words[g]
-            bucket = _find(rest, less_slots)
+            bucket = find(rest, less_slots)
             if bucket >= 0:
                 start, end = less_start[bucket], less_start[bucket + 1]
                 if crowded and not len(product):
@@ -350,7 +255,7 @@ def _one_edit(
                                 alike += profile_value[f] * spread[profile_column[f]]
                         score += weight_of(g, x, near_start, near_column, near_value)
                         score += max(alike, np.float32(0)) ** 2
-                    place = _keep(score, best, used)
+                    place = keep(score, best, used)
                     if place >= 0:
                         best[place] = score
                         row[query, place], edit[query, place] = entry_row[e], REPLACED
@@ -359,21 +264,21 @@ def _one_edit(
                 if crowded and not len(product):
                     for e in range(profile_start[g], profile_start[g + 1]):
                         spread[profile_column[e]] = 0
-            bucket = _find(rest, whole_slots)
+            bucket = find(rest, whole_slots)
             if bucket >= 0:
                 for e in range(whole_start[bucket], whole_start[bucket + 1]):
                     same = row_condition[whole_row[e]] == condition[query]
-                    place = _keep(8 + 16 * same, best, used)
+                    place = keep(8 + 16 * same, best, used)
                     if place >= 0:
                         best[place] = 8 + 16 * same
                         row[query, place], edit[query, place] = whole_row[e], REMOVED
                         old[query, place], new[query, place] = g, -1
                         used = min(used + 1, t)
-        bucket = _find(key, less_slots)
+        bucket = find(key, less_slots)
         if bucket >= 0:
             for e in range(less_start[bucket], less_start[bucket + 1]):
                 same = row_condition[entry_row[e]] == condition[query]
-                place = _keep(4 + 16 * same, best, used)
+                place = keep(4 + 16 * same, best, used)
                 if place >= 0:
                     best[place] = 4 + 16 * same
                     row[query, place], edit[query, place] = entry_row[e], ADDED
@@ -412,7 +317,7 @@ def _two_edits(
     ``ranked``, and what all of them say together.
 
     ``found`` is -1 on entry, its ``total`` and ``weight`` 0: they take Σ w y and Σ w over all mutants found,
-    w the product of both similarities. ``marks`` are the bits of all keys (see `_mark`), and ``orders`` [k]
+    w the product of both similarities. ``marks`` are the bits of all keys (see `hashed_sets.mark`), and ``orders`` [k]
     whether mutants of k genes were measured. ``value`` and ``known`` [m, p] are 0 where nothing was measured.
     ``neighbour`` [n, r] (-1: none) and its scores ``near`` give the replacements. Of a large set, only the
     first ``pairs`` pairs of genes are replaced: r² sets are looked up for each.
@@ -451,9 +356,9 @@ def _two_edits(
                             break
                         if d == a or d == c:  # noqa: SIM109
                             continue
-                        if not may_hold(key + words[d], marks):
+                        if not may_hold(key + words[d], marks, 0, len(marks)):
                             continue
-                        bucket = _find(key + words[d], whole_slots)
+                        bucket = find(key + words[d], whole_slots)
                         if bucket < 0:
                             continue
                         for e in range(whole_start[bucket], whole_start[bucket + 1]):
@@ -463,7 +368,7 @@ def _two_edits(
                                 weight[query, p] += both * known[whole_row[e], p]
                             same = np.float32(row_condition[whole_row[e]] == condition[query])
                             score = both + np.float32(16) * same
-                            place = _keep(score, best, used)
+                            place = keep(score, best, used)
                             if place >= 0:
                                 best[place] = score
                                 row[query, place] = whole_row[e]
@@ -485,98 +390,7 @@ def _two_edits(
                         column[query, place, side] = moved[place]
 
 
-def _neighbours(
-    first: int,
-    last: int,
-    known: Any,
-    embedded: Csr,
-    profiles: Csr,
-    transpose: Csr,
-    score: Any,
-    best: Any,
-    neighbour: Any,
-    near: Any,
-) -> None:
-    """Write the measured genes most like genes ``first`` … ``last``-1, best first: ``neighbour`` [n, r] and
-    ``near``.
-
-    Similarity is cosine³ of the embedding (``embedded`` holds its nearest genes) plus cosine² of label
-    profiles, whose products with all others are summed over shared contexts by ``transpose``. ``score`` [n]
-    is scratch and zero on entry and exit, ``best`` scratch: [r], or [n] where they are many.
-    """
-    r = neighbour.shape[1]
-    many = r > MANY
-    profile_start, profile_column, profile_value = profiles
-    context_start, context_gene, context_value = transpose
-    touched = np.empty(len(score), np.int64)
-    for i in range(first, last):
-        count = 0
-        for e in range(profile_start[i], profile_start[i + 1]):
-            context, value = profile_column[e], profile_value[e]
-            for f in range(context_start[context], context_start[context + 1]):
-                x = context_gene[f]
-                if score[x] == 0:
-                    touched[count] = x
-                    count += 1
-                score[x] += value * context_value[f]
-                # 0 marks genes not touched yet: a sum that cancels is moved off it.
-                if score[x] == 0:
-                    score[x] = np.float32(1e-12)
-        for c in range(count):
-            x = touched[c]
-            score[x] = max(score[x], np.float32(0)) ** 2 + np.float32(1e-12)
-        for e in range(embedded.indptr[i], embedded.indptr[i + 1]):
-            x = embedded.indices[e]
-            if score[x] == 0:
-                touched[count] = x
-                count += 1
-            score[x] += embedded.data[e]
-        used = 0
-        for c in range(count):
-            x = touched[c]
-            value = score[x]
-            score[x] = 0
-            if x == i or not known[x] or value < 1e-4:
-                continue
-            if many:
-                # To sort them all is cheaper than to look for the worst of many again and again. Places of
-                # genes that were read are free.
-                best[used] = value
-                touched[used] = x
-                used += 1
-                continue
-            place = _keep(value, best, used)
-            if place >= 0:
-                best[place] = value
-                neighbour[i, place] = x
-                used = min(used + 1, r)
-        order = np.argsort(-best[:used])
-        chosen = touched[:used].copy() if many else neighbour[i, :used].copy()
-        for x in range(min(used, r)):
-            neighbour[i, x] = chosen[order[x]]
-            near[i, x] = best[order[x]]
-
-
-def _inverse_rows(indptr: Any, data: Any) -> None:
-    """Scale every sparse row to unit length, in place."""
-    for i in range(len(indptr) - 1):
-        total = np.float32(0)
-        for e in range(indptr[i], indptr[i + 1]):
-            total += data[e] ** 2
-        if total > 0:
-            for e in range(indptr[i], indptr[i + 1]):
-                data[e] /= np.sqrt(total)
-
-
-make_table = njit(**COMPILED)(_make_table)
-mark = njit(**COMPILED)(_mark)
-_find = njit(**COMPILED)(_find)
-may_hold = njit(**COMPILED)(_may_hold)
-weight_of = njit(**COMPILED)(_weight)
-_keep = njit(**COMPILED)(_keep)
 mark_genes = njit(**COMPILED)(_mark_genes)
 _from_the_most_similar = njit(**COMPILED)(_from_the_most_similar)
 one_edit = njit(**COMPILED)(_one_edit)
 two_edits = njit(**COMPILED)(_two_edits)
-neighbours = njit(**COMPILED)(_neighbours)
-to_unit_rows = njit(**COMPILED)(_inverse_rows)

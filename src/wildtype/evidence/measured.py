@@ -14,8 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from wildtype.evidence import kernels
-from wildtype.evidence.kernels import Entries, Table
+from wildtype.evidence.hashed_sets import Table, make_table, mark
+from wildtype.evidence.kernels import Entries, mark_genes
+from wildtype.evidence.neighbour_kernels import to_unit_rows
 from wildtype.mutants.identity import gene_words, keys_of
 from wildtype.mutants.table import MutantTable
 
@@ -34,14 +35,14 @@ class Buckets:
         self.start = np.append(first, len(keys)).astype(np.int64)
         # At most half full, a power of two: few collisions, and the place of a key is a bit mask.
         slots = np.zeros(2 << max(int(2 * len(self.keys)).bit_length(), 4), np.uint64)
-        kernels.make_table(self.keys, slots)
+        make_table(self.keys, slots)
         self.table = Table(slots, self.start)
 
     @cached_property
     def marks(self) -> NDArray[np.uint64]:
         """One bit per key: a key without it is not there, which spares most searches of the table."""
         out = np.zeros(len(self.table.slots) // 16, np.uint64)
-        kernels.mark(self.keys, out)
+        mark(self.keys, out)
         return out
 
 
@@ -131,7 +132,7 @@ class MeasuredSets:
         words = 1 << np.ceil(np.log2(np.maximum(size / 8, 1))).astype(np.int64)
         place = np.append(0, np.cumsum(words))
         gene, marks = self.entry_gene[order], np.zeros(int(place[-1]), np.uint64)
-        kernels.mark_genes(start, gene, self.words, place, marks)
+        mark_genes(start, gene, self.words, place, marks)
         return Entries(gene, self.entry_row[order], place, marks)
 
     @cached_property
@@ -163,7 +164,7 @@ class MeasuredSets:
         out = sparse.csr_array((values[entry, phenotype], at), shape=shape)
         out.sum_duplicates()
         out.sort_indices()
-        kernels.to_unit_rows(out.indptr, out.data)
+        to_unit_rows(out.indptr, out.data)
         return out
 
 

@@ -20,10 +20,11 @@ import torch
 from numpy.typing import NDArray
 from scipy import sparse
 
-from wildtype.evidence import kernels, similarity_kernels
+from wildtype.evidence import kernels, neighbour_kernels, similarity_kernels
 from wildtype.evidence.effects import Effect, KnockoutEffects, MeasuredEffects
-from wildtype.evidence.kernels import Csr, Entries, OneEditAway, Queries, Ranking, TwoEditsAway
+from wildtype.evidence.kernels import Entries, OneEditAway, Queries, Ranking, TwoEditsAway
 from wildtype.evidence.measured import MeasuredSets, additive_effects
+from wildtype.evidence.neighbour_kernels import Csr
 from wildtype.evidence.pieces import Run
 from wildtype.evidence.similarity import GeneSimilarity
 from wildtype.mutants.batch import MutantBatch
@@ -196,9 +197,9 @@ class EvidencePart:
         transpose = _csr(measured.profiles.T.tocsr())
 
         def work(i: int) -> None:
-            scratch = (np.zeros(n, np.float32), np.zeros(n if r > kernels.MANY else r, np.float32))
+            scratch = (np.zeros(n, np.float32), np.zeros(n if r > neighbour_kernels.MANY else r, np.float32))
             span = (i * CHUNK, min((i + 1) * CHUNK, n))
-            kernels.neighbours(
+            neighbour_kernels.neighbours(
                 *span, known, self._embedded, self._profiles, transpose, *scratch, neighbour, near
             )
 

@@ -133,7 +133,7 @@ class GeneSimilarity:
     def _compared(
         self, left: NDArray[np.int64], right: NDArray[np.int64], scale: NDArray[np.float32]
     ) -> NDArray[np.float32]:
-        from wildtype.evidence.kernels import Csr
+        from wildtype.evidence.neighbour_kernels import Csr
         from wildtype.evidence.similarity_kernels import similar
 
         out = np.zeros((len(left), 1, len(self.channels)), np.float32)

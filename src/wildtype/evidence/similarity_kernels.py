@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from wildtype.compiled import njit
-from wildtype.evidence.kernels import COMPILED, Csr, may_hold, weight_of
+from wildtype.evidence.hashed_sets import COMPILED, may_hold, set_bit
+from wildtype.evidence.neighbour_kernels import Csr, weight_of
 
 
 def _similar(
@@ -34,7 +35,7 @@ def _similar(
     ``out`` [q, t, c] is zero on entry. ``lanes`` [n, d, l] is the embedding by lanes, and ``part_of`` [l] the
     part of each (see `GeneSimilarity.lanes`). ``graphs`` are all relations, one after the other: their
     ``indptr`` is [relations, n + 1]; ``linked`` has the bits of pairs with a weight in any of them (see
-    `_mark`). ``product`` holds the products [n, n] of all profiles, or nothing. ``spread`` [contexts] is
+    `hashed_sets.mark`). ``product`` holds the products [n, n] of all profiles, or nothing. ``spread`` [contexts] is
     scratch, zero on entry and exit: the profile of a left gene, made once for all its pairs in a row.
     """
     graph_start, graph_column, graph_value = graphs
@@ -59,7 +60,7 @@ def _similar(
                 j = right[at, token]
                 if left[at, token] != i or j < 0:
                     continue
-                if may_hold(_link(i, j), linked):
+                if may_hold(_link(i, j), linked, 0, len(linked)):
                     for x in range(relations):
                         out[at, token, x] = scale[x] * weight_of(
                             i, j, graph_start[x], graph_column, graph_value
@@ -106,12 +107,10 @@ def _link(i: Any, j: Any) -> Any:
 
 def _mark_links(indptr: Any, indices: Any, marks: Any) -> None:
     """Set the bit of every pair with a weight in any relation; ``indptr`` [relations, n + 1]."""
-    mask = np.uint64(64 * len(marks) - 1)
     for x in range(len(indptr)):
         for i in range(indptr.shape[1] - 1):
             for e in range(indptr[x, i], indptr[x, i + 1]):
-                bit = (_link(i, indices[e]) >> np.uint64(24)) & mask
-                marks[bit >> np.uint64(6)] |= np.uint64(1) << (bit & np.uint64(63))
+                set_bit(_link(i, indices[e]), marks, 0, len(marks))
 
 
 _link = njit(inline="always", **COMPILED)(_link)

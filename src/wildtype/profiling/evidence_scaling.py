@@ -9,26 +9,22 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
-from functools import cache
+from functools import cache, partial
 from typing import ClassVar
 
 import numpy as np
 
 from wildtype.errors import ConfigError
-from wildtype.evidence.lookup import EvidenceIndex
-from wildtype.evidence.similarity import GeneSimilarity
-from wildtype.mutants import MutantTable
-from wildtype.mutants.identity import gene_words, keys_of
-from wildtype.nn.threads import loops
+from wildtype.profiling.evidence_problem import EvidenceProblem
 from wildtype.profiling.machine import PeakMemory, peak_in_fresh_process
 from wildtype.profiling.scaling import FACTORS, ScalingReport, scaling_of
-from wildtype.profiling.speed import random_organism
 from wildtype.profiling.synthetic_problem import Measure, Trial, check_edges, check_positive
-from wildtype.seeds import generator
 
 DENSEST = 0.5
 """Largest share of all gene sets that may be drawn: sets that repeat are dropped, and drawn anew."""
 WARM_UP = 100
+LOOKUPS = ("lookup", "whole tokens")
+"""Names of `EvidenceProblem.lookups`."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +34,7 @@ class EvidenceProblemSizes:
     Attributes
     ----------
     genes, relations, edges : int
-        n, gene graphs, and directed edges e of all of them together.
+        n, gene graphs, and directed edges e of all of them together, about as many as are drawn.
     measured : int
         Measured mutants m, each another gene set.
     batch_size, perturbed : int
@@ -58,6 +54,11 @@ class EvidenceProblemSizes:
         """Refuse sizes that cannot be drawn: raises ``ConfigError``, naming the size and the remedy."""
         check_positive(self)
         check_edges(self.genes, self.relations, self.edges)
+        if self.edges < self.genes * self.relations:
+            raise ConfigError(
+                f"edges={self.edges} leave genes={self.genes} without a neighbour in each of "
+                f"relations={self.relations}: take at least {self.genes * self.relations} edges"
+            )
         if self.perturbed > self.genes:
             raise ConfigError(f"perturbed={self.perturbed}: it must be at most genes={self.genes}")
         # As floats: the number of sets of many genes is beyond every integer of an array.
@@ -69,50 +70,17 @@ class EvidenceProblemSizes:
                 f"more genes"
             )
 
-
-@dataclass(frozen=True)
-class EvidenceProblem:
-    """Genes, what was measured of them, and mutants that are asked about."""
-
-    similarity: GeneSimilarity
-    measured: MutantTable
-    asked: MutantTable
-    edges: int
-
-    @classmethod
-    def draw(cls, sizes: EvidenceProblemSizes, seed: int) -> EvidenceProblem:
-        """Draw relations with random edges, and gene sets with random values."""
-        draw = generator(seed, "evidence scaling")
-        organism = random_organism(sizes.genes, sizes.relations, sizes.edges, draw)
-        table = _distinct_sets(draw, sizes)
-        similarity = GeneSimilarity.of(organism)
-        first = np.arange(sizes.measured)
-        rest = np.arange(sizes.measured, len(table))
-        edges = sum(relation.nnz for relation in organism.graphs.values())
-        return cls(similarity, table.take(first), table.take(rest), edges)
-
-    def index(self) -> EvidenceIndex:
-        """Return a new index of what was measured, ready for lookups."""
-        index = EvidenceIndex(self.similarity, self.measured, 1, run=loops)
-        index.part().tokens_of(*_arrays(self.asked.take([0])))  # makes what is made when it is first asked
-        return index
-
-
-def _distinct_sets(draw: np.random.Generator, sizes: EvidenceProblemSizes) -> MutantTable:
-    count, k = sizes.measured + sizes.batch_size, sizes.perturbed
-    words, found = gene_words(sizes.genes), np.zeros((0, k), np.int64)
-    while len(found) < count:
-        more = draw.integers(sizes.genes, size=(count + count // 4 + 16, k))
-        ordered = np.sort(more, axis=1)
-        found = np.concatenate([found, more[(np.diff(ordered, axis=1) > 0).all(axis=1)]])
-        offsets = np.arange(0, found.size + 1, k)
-        _, first = np.unique(keys_of(found.reshape(-1), offsets, words), return_index=True)
-        found = found[np.sort(first)]
-    return MutantTable.from_matrix(found[:count], value=draw.standard_normal(count))
-
-
-def _arrays(asked: MutantTable) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    return asked.gene, asked.offsets, asked.condition
+    def draw(self, seed: int) -> EvidenceProblem:
+        """Return a problem of these sizes, in which every gene has as many neighbours in each relation."""
+        return EvidenceProblem.draw(
+            self.genes,
+            self.measured,
+            self.batch_size,
+            relations=self.relations,
+            neighbours=self.edges // (self.genes * self.relations),
+            perturbed=self.perturbed,
+            seed=seed,
+        )
 
 
 def evidence_costs(
@@ -120,8 +88,8 @@ def evidence_costs(
 ) -> dict[str, Measure[EvidenceProblemSizes]]:
     """Return what measures the cost of evidence, by name.
 
-    ``index``: an index of the measured mutants is made. ``one edit``: the measured mutants one edit away from
-    all mutants asked about. ``tokens``: all their evidence, similarities included.
+    ``index``: an index of the measured mutants is made, with what a first lookup makes of it. The others are
+    `EvidenceProblem.lookups`.
 
     Parameters
     ----------
@@ -135,11 +103,14 @@ def evidence_costs(
 
     @cache
     def drawn(sizes: EvidenceProblemSizes) -> EvidenceProblem:
-        return EvidenceProblem.draw(sizes, seed)
+        return sizes.draw(seed)
 
     @cache
-    def made(sizes: EvidenceProblemSizes) -> EvidenceIndex:
-        return drawn(sizes).index()
+    def lookups(sizes: EvidenceProblemSizes) -> dict[str, Callable[[], object]]:
+        return drawn(sizes).lookups()
+
+    def lookup(name: str, sizes: EvidenceProblemSizes) -> Callable[[], object]:
+        return lookups(sizes)[name]
 
     @cache
     def peak(sizes: EvidenceProblemSizes) -> float:
@@ -157,22 +128,21 @@ def evidence_costs(
                 run()
                 return clock() - start
 
-            return Trial(seconds, drawn(sizes).edges, 0, peak(sizes) if memory else None)
+            edges = sum(relation.nnz for relation in drawn(sizes).relations)
+            return Trial(seconds, edges, 0, peak(sizes) if memory else None)
 
         return trial
 
-    def index(sizes: EvidenceProblemSizes) -> Callable[[], object]:
-        return drawn(sizes).index
+    return {
+        "index": measure(lambda sizes: partial(_ready, drawn(sizes))),
+        **{name: measure(partial(lookup, name)) for name in LOOKUPS},
+    }
 
-    def one_edit(sizes: EvidenceProblemSizes) -> Callable[[], object]:
-        part, asked = made(sizes).part(), _arrays(drawn(sizes).asked)
-        return lambda: part.one_edit(*asked)
 
-    def tokens(sizes: EvidenceProblemSizes) -> Callable[[], object]:
-        part, asked = made(sizes).part(), _arrays(drawn(sizes).asked)
-        return lambda: part.tokens_of(*asked)
-
-    return {"index": measure(index), "one edit": measure(one_edit), "tokens": measure(tokens)}
+def _ready(problem: EvidenceProblem) -> None:
+    """Make an index, and ask it about one mutant: some of it is made only then."""
+    one = problem.queries.take([0])
+    problem.index().part().tokens_of(one.gene, one.offsets, one.condition)
 
 
 def evidence_scaling(
@@ -211,9 +181,8 @@ def peak_above_import(sizes: dict[str, int], seed: int) -> float:
         "measured": 1,
         "batch_size": 1,
     }
-    EvidenceProblem.draw(EvidenceProblemSizes(**{**sizes, **small}), seed).index()
-    problem = EvidenceProblem.draw(wanted, seed)
+    _ready(EvidenceProblemSizes(**{**sizes, **small}).draw(seed))
+    problem = wanted.draw(seed)
     with PeakMemory() as found:
-        part = problem.index().part()
-        part.tokens_of(*_arrays(problem.asked))
+        problem.lookups()["whole tokens"]()
     return found.peak - found.before

@@ -20,7 +20,6 @@ from torch import Tensor
 from torch.nn.functional import scaled_dot_product_attention
 
 from wildtype.errors import ConfigError
-from wildtype.evidence.lookup import EvidenceIndex
 from wildtype.evidence.reference import ReferenceMeasurements
 from wildtype.evidence.similarity import GeneSimilarity
 from wildtype.inference.predictor import Predictor
@@ -34,8 +33,8 @@ from wildtype.mutants import MutantTable
 from wildtype.nn.attention import attention_with_lse
 from wildtype.nn.graph_prior import graph_prior_kl
 from wildtype.nn.sparse import SparseOperator
-from wildtype.nn.threads import loops
 from wildtype.organism import GeneGraphs, GeneIndex, Organism, Relation
+from wildtype.profiling.evidence_problem import EvidenceProblem
 from wildtype.profiling.machine import machine, take_turns
 from wildtype.profiling.synthetic_problem import ProblemSizes, distinct_pairs, synthetic_step
 from wildtype.seeds import derive, generator
@@ -235,54 +234,6 @@ def _step_speed(sizes: SpeedSizes, device: torch.device, seed: int) -> dict[str,
 
 
 # ------------------------------------------------------------------------------------------------ evidence
-
-
-@dataclass(frozen=True)
-class EvidenceProblem:
-    """Random relations, measured pairs, and pairs whose measured neighbours are looked up."""
-
-    similarity: GeneSimilarity
-    relations: list[Relation]
-    measured: MutantTable
-    queries: MutantTable
-
-    @classmethod
-    def draw(
-        cls,
-        genes: int,
-        measured: int,
-        queries: int,
-        *,
-        relations: int = 9,
-        neighbours: int = 13,
-        seed: int = 0,
-    ) -> EvidenceProblem:
-        """Draw relations in which every gene has the same number of neighbours."""
-        draw = generator(seed, "bench evidence")
-        rows = np.repeat(np.arange(genes), neighbours)
-        drawn = []
-        for number in range(relations):
-            columns = (rows + draw.integers(1, genes, len(rows))) % genes
-            drawn.append(Relation.from_edges(f"relation {number + 1}", rows, columns, genes, directed=True))
-        names = GeneIndex([f"G{i:05d}" for i in range(genes)], organism="synthetic")
-        similarity = GeneSimilarity.of(Organism("synthetic", names, GeneGraphs(drawn)))
-
-        def pairs(count: int) -> MutantTable:
-            first = draw.integers(0, genes, count)
-            sets = np.stack([first, (first + draw.integers(1, genes, count)) % genes], axis=1)
-            return MutantTable.from_matrix(sets, value=draw.standard_normal(count))
-
-        return cls(similarity, drawn, pairs(measured), pairs(queries))
-
-    def index(self) -> EvidenceIndex:
-        """Return the index of the measured pairs."""
-        return EvidenceIndex(self.similarity, self.measured, 1, run=loops)
-
-    def lookups(self) -> dict[str, Callable[[], object]]:
-        """Return the timed calls: measured pairs one edit away, and whole tokens with their similarities."""
-        part, asked = self.index().part(), self.queries
-        arrays = (asked.gene, asked.offsets, asked.condition)
-        return {"lookup": lambda: part.one_edit(*arrays), "whole tokens": lambda: part.tokens_of(*arrays)}
 
 
 def _evidence_speed(sizes: SpeedSizes, seed: int) -> dict[str, Any]:

@@ -1,0 +1,76 @@
+"""Hashed gene sets in compiled loops: tables with open addressing, and bits that spare most searches of them.
+
+A gene set is the sum modulo 2⁶⁴ of one random word per gene (Zobrist 1970), so that an edit of a set costs an
+addition whatever its size. Buckets hold what has one key.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from wildtype.compiled import njit
+
+# Sums may be reordered; but not "nnan": a NaN score taken for the 0 of an untouched gene would be entered
+# again and again, beyond the end of the scratch space of `neighbour_kernels.neighbours`.
+# Arrays are copied in loops: how an assignment of slices says that shapes differ takes seconds to compile.
+COMPILED = {"cache": True, "nogil": True, "fastmath": {"nsz", "arcp", "contract", "afn", "reassoc"}}
+
+
+class Table(NamedTuple):
+    """Buckets by key: bucket i is ``start[i]`` … ``start[i + 1]``-1; ``slots`` find it.
+
+    A slot is two words side by side, since every place of a large table that is read is another wait for
+    memory: the key and the number of its bucket from 1 on, 0 in a free slot.
+    """
+
+    slots: Any
+    start: Any
+
+
+def _make_table(keys: Any, slots: Any) -> None:
+    """Enter bucket i at the place of ``keys[i]``; ``slots`` uint64 [2 · power of two] is zero on entry."""
+    mask = np.uint64(len(slots) // 2 - 1)
+    for i in range(len(keys)):
+        at = (keys[i] ^ (keys[i] >> np.uint64(29))) & mask
+        while slots[2 * at + 1]:
+            at = (at + np.uint64(1)) & mask
+        slots[2 * at], slots[2 * at + 1] = keys[i], np.uint64(i + 1)
+
+
+def _find(key: Any, slots: Any) -> Any:
+    """Return the bucket of a key, or -1."""
+    mask = np.uint64(len(slots) // 2 - 1)
+    at = (key ^ (key >> np.uint64(29))) & mask
+    while slots[2 * at + 1]:
+        if slots[2 * at] == key:
+            return np.int64(slots[2 * at + 1]) - 1
+        at = (at + np.uint64(1)) & mask
+    return -1
+
+
+def _set_bit(key: Any, marks: Any, first: int, last: int) -> None:
+    """Set the bit of a key among the words ``first`` … ``last``-1 of ``marks``, a power of two of them."""
+    # Other bits of the key than those that choose its slot.
+    bit = (key >> np.uint64(24)) & np.uint64(64 * (last - first) - 1)
+    marks[first + np.int64(bit >> np.uint64(6))] |= np.uint64(1) << (bit & np.uint64(63))
+
+
+def _mark(keys: Any, marks: Any) -> None:
+    """Set the bit of every key in ``marks`` uint64 [power of two], zero on entry."""
+    for key in keys:
+        set_bit(key, marks, 0, len(marks))
+
+
+def _may_hold(key: Any, marks: Any, first: int, last: int) -> Any:
+    """Whether a key may be there: one bit excludes most others, and marks fit into the cache."""
+    bit = (key >> np.uint64(24)) & np.uint64(64 * (last - first) - 1)
+    return (marks[first + np.int64(bit >> np.uint64(6))] >> (bit & np.uint64(63))) & np.uint64(1)
+
+
+make_table = njit(**COMPILED)(_make_table)
+find = njit(**COMPILED)(_find)
+set_bit = njit(**COMPILED)(_set_bit)
+mark = njit(**COMPILED)(_mark)
+may_hold = njit(**COMPILED)(_may_hold)
