@@ -34,8 +34,8 @@ def _similar(
     Channels: weight in every relation, cosine in every part of the embedding, in all of it, and of profiles.
     ``out`` [q, t, c] is zero on entry. ``lanes`` [n, d, l] is the embedding by lanes, and ``part_of`` [l] the
     part of each (see `GeneSimilarity.lanes`). ``graphs`` are all relations, one after the other: their
-    ``indptr`` is [relations, n + 1]; ``linked`` has the bits of pairs with a weight in any of them (see
-    `hashed_sets.mark`). ``product`` holds the products [n, n] of all profiles, or nothing. ``spread`` [contexts] is
+    ``indptr`` is [relations, n + 1]; ``linked`` has the bits of pairs with a weight in any of them
+    (`hashed_sets.mark`). ``product`` holds the products [n, n] of all profiles, or nothing. ``spread`` [contexts] is
     scratch, zero on entry and exit: the profile of a left gene, made once for all its pairs in a row.
     """
     graph_start, graph_column, graph_value = graphs
