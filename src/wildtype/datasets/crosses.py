@@ -241,7 +241,8 @@ class _Sample:
                 weight = np.ones(len(taken))
             if number == TEST:
                 more = np.setdiff1d(of_side[there], taken, assume_unique=True)
-                tested = _some(more, max(most - int(there.sum()) + len(more), 0), rng)
+                drawn_already = int(there.sum()) - len(more)
+                tested = _some(more, max(most - drawn_already, 0), rng)
             chosen.append(taken)
             weights.append(weight.astype(np.float32))
             counts[part] = {"crosses": len(of_side), "listed": int(there.sum()), "sampled": len(taken)}

@@ -35,8 +35,9 @@ def _similar(
     ``out`` [q, t, c] is zero on entry. ``lanes`` [n, d, l] is the embedding by lanes, and ``part_of`` [l] the
     part of each (see `GeneSimilarity.lanes`). ``graphs`` are all relations, one after the other: their
     ``indptr`` is [relations, n + 1]; ``linked`` has the bits of pairs with a weight in any of them
-    (`hashed_sets.mark`). ``product`` holds the products [n, n] of all profiles, or nothing. ``spread`` [contexts] is
-    scratch, zero on entry and exit: the profile of a left gene, made once for all its pairs in a row.
+    (`hashed_sets.mark`). ``product`` holds the products [n, n] of all profiles, or nothing. ``spread``
+    [contexts] is scratch, zero on entry and exit: the profile of a left gene, made once for all its pairs in
+    a row.
     """
     graph_start, graph_column, graph_value = graphs
     profile_start, profile_column, profile_value = profiles
