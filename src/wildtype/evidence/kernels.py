@@ -318,9 +318,9 @@ def _two_edits(
 
     ``found`` is -1 on entry, its ``total`` and ``weight`` 0: they take Σ w y and Σ w over all mutants found,
     w the product of both similarities. ``marks`` are the bits of all keys (`hashed_sets.mark`), and
-    ``orders`` [k] whether mutants of k genes were measured. ``value`` and ``known`` [m, p] are 0 where nothing
-    was measured. ``neighbour`` [n, r] (-1: none) and its scores ``near`` give the replacements. Of a large
-    set, only the first ``pairs`` pairs of genes are replaced: r² sets are looked up for each.
+    ``orders`` [k] whether mutants of k genes were measured. ``value`` and ``known`` [m, p] are 0 where
+    nothing was measured. ``neighbour`` [n, r] (-1: none) and its scores ``near`` give the replacements. Of a
+    large set, only the first ``pairs`` pairs of genes are replaced: r² sets are looked up for each.
     """
     gene, offsets, condition = queries
     row, old, new, place_of, total, weight = found
