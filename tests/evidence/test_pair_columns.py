@@ -270,6 +270,46 @@ def test_genes_that_look_unseen_leave_no_trace(
     np.testing.assert_array_equal(again[1][again[2] == 2], columns[hidden == 2])
 
 
+def test_more_pairs_of_two_genes_that_look_unseen_are_those_of_further_folds(
+    matrix: PairMatrix, similarity: GeneSimilarity, learned: LearnedKernel, pairs: Pairs
+) -> None:
+    index = PairIndex(matrix, similarity, 3, learned)
+    share = np.where(np.arange(len(pairs)) % 2, 1.0, 1e-12)
+    found = list(index.with_unseen_genes(pairs, 4, 0, share, again=2))
+    assert len(found) == 6
+    hidden = np.concatenate([hidden for _, _, hidden in found[:4]])
+    rows = np.concatenate([rows for rows, _, _ in found[:4]])
+    # Of pairs with one gene in a fold, those that are drawn surely, and no other.
+    assert (rows[hidden == 1] % 2 == 1).all()
+    assert np.isin(np.arange(1, len(pairs), 2), rows).all()
+    more = np.concatenate([rows for rows, _, _ in found[4:]])
+    assert len(more)
+    assert len(np.unique(more)) == len(more)
+    for _, columns, hidden in found[4:]:
+        assert (hidden == 2).all()
+        np.testing.assert_array_equal(columns[:, 0], 2)
+
+
+def test_columns_say_the_mean_of_what_is_listed_of_a_gene(
+    matrix: PairMatrix, similarity: GeneSimilarity, learned: LearnedKernel, pairs: Pairs
+) -> None:
+    index = PairIndex(matrix, similarity, 3, learned)
+    part = index._part(-1)
+    found = dict(zip(part.names, part(pairs.gene, pairs.kind).T, strict=True))
+    listed = [
+        matrix.values[row][(matrix.values[row] != 0) & matrix.known[row]].tolist()
+        for row in range(len(matrix))
+    ]
+    strain = matrix.find(pairs.gene, pairs.kind)
+    for what, of in (("mean", lambda x: x), ("size", abs)):
+        every = [of(x) for row in listed for x in row]
+        expected = [(sum(map(of, row)) + 3 * sum(every) / len(every)) / (len(row) + 3) for row in listed]
+        both = np.array(expected)[strain]
+        np.testing.assert_allclose(found[f"listed {what} low"], both.min(axis=1), atol=1e-6)
+        np.testing.assert_allclose(found[f"listed {what} high"], both.max(axis=1), atol=1e-6)
+        assert not np.isnan(found[f"listed {what} by kernel low"]).any()
+
+
 def test_an_unseen_gene_is_counted(
     matrix: PairMatrix, similarity: GeneSimilarity, learned: LearnedKernel
 ) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import lightgbm
 import numpy as np
 import pytest
@@ -36,10 +38,10 @@ def test_stored_trees_predict_what_lightgbm_predicts(problem: tuple[np.ndarray, 
     np.testing.assert_allclose(forest(torch.from_numpy(new)).numpy(), expected, atol=1e-9)
 
 
-@pytest.mark.parametrize("falls", [False, True])
+@pytest.mark.parametrize("bound", [1, -1])
 @pytest.mark.parametrize("calls", [False, True])
 def test_predictions_are_monotone_in_columns_with_a_sign(
-    problem: tuple[np.ndarray, ...], falls: bool, calls: bool
+    problem: tuple[np.ndarray, ...], bound: int, calls: bool
 ) -> None:
     x, y, weights = problem
     label = (y > 1).astype(np.float64) if calls else y
@@ -47,16 +49,28 @@ def test_predictions_are_monotone_in_columns_with_a_sign(
     grid = np.zeros((50, 6), np.float32)
     grid[:, 1] = np.linspace(-2, 2, 50)
 
-    def steps(sign: int) -> np.ndarray:
+    def steps(sign: int, bound: int) -> np.ndarray:
         binned = BinnedColumns(x, np.array([0, sign, 0, 0, 0, 0]), [every])
-        found = binned.forest(np.arange(1500), label, weights, SETTINGS, falls=falls, calls=calls)
+        found = binned.forest(np.arange(1500), label, weights, SETTINGS, bound=bound, calls=calls)
         return np.diff(found(torch.from_numpy(grid)).numpy())
 
-    bound = steps(1) * (-1 if falls else 1)
-    assert (bound >= -1e-12).all()
-    free = steps(0)
+    assert (steps(1, bound) * bound >= -1e-12).all()
+    free = steps(0, bound)
     assert (free > 1e-3).any()
     assert (free < -1e-3).any()
+    np.testing.assert_array_equal(steps(1, 0), free)
+
+
+def test_drawn_thresholds_are_others(problem: tuple[np.ndarray, ...]) -> None:
+    x, y, weights = problem
+    binned = BinnedColumns(x, np.zeros(6, np.int64), [np.arange(6)])
+
+    def error(settings: TreeSettings) -> float:
+        forest = binned.forest(np.arange(1500), y, weights, settings)
+        return float(np.mean((forest(torch.from_numpy(x)).numpy() - y) ** 2))
+
+    best, drawn = error(SETTINGS), error(replace(SETTINGS, drawn_thresholds=True))
+    assert best < drawn < y.var()
 
 
 def test_a_forest_is_the_mean_over_sets_of_columns_and_bags(problem: tuple[np.ndarray, ...]) -> None:

@@ -3,7 +3,7 @@
 A residual is a visible value less the additive model; a visible cross that is not listed has the value 0. A
 pair (i, j) is described by the residuals of the same pair with one or both genes replaced by similar ones, by
 low-rank models of the whole matrix, by what kernel ridge says of genes without a visible cross, by how often
-each gene interacts, and by how alike both genes are. Nothing of the pair itself enters:
+each gene interacts and how strongly, and by how alike both genes are. Nothing of the pair itself enters:
 `wildtype.evidence.pair_index` leaves the pair out of the matrix.
 
 Legend: n genes · s strains · g graphs of similar genes · k neighbours per gene · d width of the embedding ·
@@ -67,6 +67,8 @@ RANKS = (20, 60, 120)
 LATENT = 24
 DEGREE_PRIOR = 10.0
 RATE_PRIOR = 2.0
+LISTED_PRIOR = 3.0
+"""Listed crosses of a gene that the mean of all stands for."""
 RIDGE = 3.0
 """Regularisation λ of the two-step ridge on unit vectors, whose kernel has 1 on its diagonal."""
 CHUNK = 1 << 13
@@ -238,6 +240,8 @@ class PairColumns:
             mean = flags.sum() / max(count.sum(), 1)
             rate = (flags.sum(axis=1) + RATE_PRIOR * mean) / (count + RATE_PRIOR)
             self._genes.append((f"rate {name}", rate.astype(np.float32)))
+        # Of a map every known cross is listed, and "effect" says as much.
+        self._listed = _of_listed(matrix) if matrix.of_grid else []
         # √(degree + 10): partners of hubs say less of a gene than partners of few others.
         self._latent = []
         for name, flags in (("negative", negative), ("positive", positive), ("either", negative | positive)):
@@ -280,13 +284,16 @@ class PairColumns:
         with the rows H of V as kernel ridge predicts them. Completed residuals are a better target than those
         that were measured: few of them are not 0.
         """
-        rates = [(name, x - x.mean()) for name, x in self._genes if name != "crosses"]
+        rates = [(name, x - x.mean()) for name, x in (*self._genes, *self._listed) if name != "crosses"]
         parts = [self._completed.vectors, self._low_rank.vectors, *(x[:, None] for _, x in rates)]
         found = kernel.predict(np.concatenate(parts, axis=1))
         ends = np.cumsum([0, *(part.shape[1] for part in parts)])
         of = [np.ascontiguousarray(found[:, a:b]) for a, b in pairwise(ends.tolist())]
         self._by_kernel = [("completed", self._completed, of[0]), ("rank", self._low_rank, of[1])]
-        self._smooth += [(f"{name} by kernel", x[:, 0]) for (name, _), x in zip(rates, of[2:], strict=True)]
+        smooth = [(f"{name} by kernel", x[:, 0]) for (name, _), x in zip(rates, of[2:], strict=True)]
+        end = len(smooth) - len(self._listed)
+        self._smooth += smooth[:end]
+        self._listed_smooth = smooth[end:]
 
     def unseen(self, gene: Ints, kind: NDArray[np.uint8]) -> Ints:
         """Return how many genes of each pair [m, 2] have no visible cross."""
@@ -361,6 +368,10 @@ class PairColumns:
         # The last: forests that were stored without these columns know the others by their place.
         if self.pooled is not None:
             columns += self.pooled(gene, kind)
+        for name, x in self._listed:
+            ends(name, x, strain, seen)
+        for name, x in self._listed_smooth:
+            ends(name, x, gene, np.ones_like(seen))
         return columns
 
     def _predicted_by_kernel(self, gene: Ints, strain: Ints) -> list[tuple[str, Floats]]:
@@ -446,6 +457,21 @@ def closed_forms(names: Sequence[str]) -> NDArray[np.bool_]:
 def of_screens(names: Sequence[str]) -> NDArray[np.bool_]:
     """Return which columns [f] are what other screens say."""
     return np.array([name.startswith(SCREEN) for name in names], bool)
+
+
+def _of_listed(matrix: PairMatrix) -> list[tuple[str, Floats]]:
+    """Return the mean value of the listed crosses of every strain [s], and their mean size.
+
+    Shrunken to those of all listed crosses. Effects and rates are of all crosses, most of which are 0.
+    """
+    listed = matrix.known & (matrix.values != 0)
+    count = listed.sum(axis=1, dtype=np.float64)
+    out = []
+    for name, values in (("mean", matrix.values), ("size", np.abs(matrix.values))):
+        total = np.where(listed, values, 0).sum(axis=1, dtype=np.float64)
+        total += LISTED_PRIOR * total.sum() / max(count.sum(), 1)
+        out.append((f"listed {name}", (total / (count + LISTED_PRIOR)).astype(np.float32)))
+    return out
 
 
 def _listed(matrix: PairMatrix) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:

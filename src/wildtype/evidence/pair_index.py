@@ -256,26 +256,29 @@ class PairIndex:
         return replace(self.matrix, known=known)
 
     def with_unseen_genes(
-        self, pairs: Pairs, folds: int, seed: int, share: float
+        self, pairs: Pairs, folds: int, seed: int, share: NDArray[np.float64] | float, again: int = 0
     ) -> Iterator[tuple[Ints, Floats, Ints]]:
         """Yield rows of pairs, their columns, and the number of their genes that look unseen: 1 or 2.
 
-        The genes of one fold at a time are hidden with all their crosses. Pairs with both genes in it are all
-        yielded, and a ``share`` of those with one. A gene may be new to this screen alone or to all: every
-        second fold hides its genes in the other screens, too.
+        The genes of one of so many ``folds`` at a time are hidden with all their crosses. Pairs with both
+        genes in it are all yielded, and those with one by chance, each with its probability ``share`` [m].
+        Few pairs have both genes in one fold: of folds that are drawn ``again``, such pairs are yielded, too.
+        A gene may be new to this screen alone or to all: every second fold hides it in the other screens.
         """
         rng = generator(seed, "gene folds of pairs")
         measured = np.unique(self.matrix.gene)
-        fold = np.full(self.similarity.genes, -1, np.int64)
-        fold[measured] = rng.permutation(np.arange(len(measured)) % folds)
-        for number in range(folds):
-            hidden = (fold[pairs.gene] == number).sum(axis=1)
-            rows = np.flatnonzero((hidden == 2) | ((hidden == 1) & (rng.random(len(pairs)) < share)))
-            part = self.matrix.part(np.flatnonzero(fold[self.matrix.gene] != number))
-            others = self._others
-            if number % 2 and self._screens:
-                others = self._columns_of_screens(
-                    [screen.without(fold == number) for screen in self._screens]
-                )
-            asked = pairs.take(rows)
-            yield rows, self._columns_of(part, others)(asked.gene, asked.kind), hidden[rows]
+        for count, probability in ((folds, share), (again, 0.0)):
+            fold = np.full(self.similarity.genes, -1, np.int64)
+            fold[measured] = rng.permutation(np.arange(len(measured)) % max(count, 1))
+            for number in range(count):
+                hidden = (fold[pairs.gene] == number).sum(axis=1)
+                drawn = rng.random(len(pairs)) < probability
+                rows = np.flatnonzero((hidden == 2) | ((hidden == 1) & drawn))
+                part = self.matrix.part(np.flatnonzero(fold[self.matrix.gene] != number))
+                others = self._others
+                if number % 2 and self._screens:
+                    others = self._columns_of_screens(
+                        [screen.without(fold == number) for screen in self._screens]
+                    )
+                asked = pairs.take(rows)
+                yield rows, self._columns_of(part, others)(asked.gene, asked.kind), hidden[rows]

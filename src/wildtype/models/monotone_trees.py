@@ -41,12 +41,16 @@ class TreeSettings:
         Most leaves of a tree.
     least_rows : int
         Fewest rows of a leaf.
+    drawn_thresholds : bool
+        Whether a node chooses among one drawn threshold per column, instead of all (Geurts, Ernst & Wehenkel,
+        Machine Learning 63, 2006).
     """
 
     iterations: int
     learning_rate: float
     leaves: int
     least_rows: int
+    drawn_thresholds: bool = False
 
 
 class BinnedColumns:
@@ -89,7 +93,7 @@ class BinnedColumns:
         settings: TreeSettings,
         *,
         sets: Sequence[int] | None = None,
-        falls: bool = False,
+        bound: int = 1,
         calls: bool = False,
         bags: int = 1,
         seed: int = 0,
@@ -105,8 +109,9 @@ class BinnedColumns:
         settings : TreeSettings
         sets : sequence of int, optional
             Positions of the sets of columns; without, all.
-        falls : bool
-            Whether predictions fall, instead of rise, where a column of sign 1 rises.
+        bound : int
+            Where a column of sign 1 rises, predictions may not fall (1), may not rise (-1), or may do
+            both (0).
         calls : bool
             Whether labels are 0 and 1: trees then minimise the log loss, and their sum is a logit.
         """
@@ -119,6 +124,7 @@ class BinnedColumns:
             "learning_rate": settings.learning_rate,
             "num_leaves": settings.leaves,
             "min_data_in_leaf": settings.least_rows,
+            "extra_trees": settings.drawn_thresholds,
             "lambda_l2": 1.0,
             "feature_fraction": DRAWN,
             "deterministic": True,
@@ -132,10 +138,10 @@ class BinnedColumns:
             data.set_label(y)
             data.set_weight(weights)
             columns = self._sets[at]
-            bound = {"monotone_constraints": (self._sign[columns] * (-1 if falls else 1)).tolist()}
+            sign = {"monotone_constraints": (self._sign[columns] * bound).tolist()}
             for bag in range(bags):
                 drawn = {"seed": derive(seed, f"boosting {at}", bag) % 2**31}
-                found = _lightgbm().train(asked | bound | drawn, data, settings.iterations)
+                found = _lightgbm().train(asked | sign | drawn, data, settings.iterations)
                 trees += _trees(found.dump_model(), columns, 1 / (bags * len(chosen)))
         return Forest.of(trees)
 

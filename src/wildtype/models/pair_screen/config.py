@@ -22,8 +22,17 @@ class PairScreenConfig:
     gene_folds: int = setting(
         8, "Folds of genes: pairs of one fold at a time are described as if its genes were unseen.", minimum=2
     )
+    both_folds: int = setting(
+        5,
+        "Folds of genes of a second draw, of which only pairs with both genes in one fold are described: one "
+        "draw has few of them.",
+        minimum=0,
+    )
     one_unseen: float = setting(
-        0.4, "Share of the pairs with one gene in a fold of genes that trees learn from.", above=0, maximum=1
+        0.4,
+        "Share of pairs with one gene in a fold of genes that trees learn from; of listed pairs, all.",
+        above=0,
+        maximum=1,
     )
     iterations: int = setting(200, "Trees per output, bag and set of columns.", minimum=1)
     learning_rate: float = setting(0.06, "Weight of each tree.", above=0, maximum=1)

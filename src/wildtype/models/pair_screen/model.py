@@ -50,6 +50,11 @@ from wildtype.nn.forest import Forest, ForestSums, load_sizes
 from wildtype.nn.threads import each
 from wildtype.seeds import derive
 
+LISTED_ROWS_PER_LEAF, LISTED_LEAVES = 1_000, 7
+"""Training rows for each leaf of a tree of listed values, and the fewest leaves."""
+LISTED_FEW = 20_000
+"""Listed rows below which thresholds are drawn."""
+
 UNSEEN = (0, 1, 2)
 """Numbers of unseen genes of a pair; each has its forests, since a forest for pairs of seen genes is worse
 than nothing for others."""
@@ -164,7 +169,7 @@ class PairScreen(Model):
         index = self._index(matrix, similarity, rows.known.screens)
         learn = _Learning.of(rows.train)
         counts = []
-        for unseen, found in _described(index, learn.pairs, self.config, rows.seed):
+        for unseen, found in _described(index, learn, self._listed(learn), self.config, rows.seed):
             counts.append(f"{len(found.pair):,} with {unseen} unseen")
             if not matrix.of_grid:
                 self._fit_linear(unseen, found, index.names, learn, rows)
@@ -176,8 +181,16 @@ class PairScreen(Model):
             sets = [every, every[closed_forms(index.names)]]
             binned = BinnedColumns(found.columns, rising(index.names).astype(np.int64), sets)
             for i, output in enumerate(self.outputs):
-                self._fit(i, output, unseen, binned, found.pair, learn, rows)
+                self._fit(i, output, unseen, binned, found, learn, rows)
         return "forests learned from pairs: " + ", ".join(counts)
+
+    def _listed(self, learn: _Learning) -> NDArray[np.bool_]:
+        """Return which pairs [u] have a listed value."""
+        listed = np.zeros(len(learn.pairs), bool)
+        for i, output in enumerate(self.outputs):
+            if output.of_cross == "listed":
+                listed |= ~np.isnan(learn.labels(i)[0])
+        return listed
 
     def _fit_linear(
         self, unseen: int, found: _Described, names: Sequence[str], learn: _Learning, rows: RunRows
@@ -227,29 +240,46 @@ class PairScreen(Model):
         output: Output,
         unseen: int,
         binned: BinnedColumns,
-        pair: NDArray[np.int64],
+        found: _Described,
         learn: _Learning,
         rows: RunRows,
     ) -> None:
         label, weight = learn.labels(i)
-        place = np.flatnonzero(~np.isnan(label[pair]))
-        pair = pair[place]
+        place = np.flatnonzero(~np.isnan(label[found.pair]))
+        pair = found.pair[place]
         if not len(pair):
             return
         value = (label[pair] - rows.mean[i]) / rows.sd[i]
-        config = self.config
+        listed = output.of_cross == "listed"
+        # The more negative a pair is expected to be, the likelier is a negative interaction. How strong one
+        # is that is listed need not rise with what is expected of any.
+        bound = 0 if listed else -1 if output.of_cross == "negative" else 1
         self.forests[_name(i, unseen)] = binned.forest(
             place,
             label[pair] if output.form == "class" else value,
-            weight[pair],
-            TreeSettings(config.iterations, config.learning_rate, config.leaves, config.least_rows),
+            weight[pair] * found.weight[place],
+            self._size(len(pair), listed=listed),
             # Closed forms know which pairs interact, but not how much those do that are listed.
-            sets=(0,) if output.of_cross == "listed" else (0, 1),
-            # The more negative a pair is expected to be, the likelier is a negative interaction.
-            falls=output.of_cross == "negative",
+            sets=(0,) if listed else (0, 1),
+            bound=bound,
             calls=output.form == "class",
-            bags=config.bags,
+            bags=self.config.bags,
             seed=derive(rows.seed, "pair screen", len(UNSEEN) * i + unseen),
+        )
+
+    def _size(self, rows: int, *, listed: bool) -> TreeSettings:
+        """Return the size of a forest that learns from so many rows."""
+        config = self.config
+        if not listed:
+            return TreeSettings(config.iterations, config.learning_rate, config.leaves, config.least_rows)
+        # A tenth of the rows, each of which says more: smaller steps, and leaves by the number of rows.
+        leaves = min(config.leaves, max(rows // LISTED_ROWS_PER_LEAF, LISTED_LEAVES))
+        return TreeSettings(
+            config.iterations * 3 // 2,
+            config.learning_rate / 2,
+            leaves,
+            config.least_rows,
+            drawn_thresholds=rows < LISTED_FEW,
         )
 
     @classmethod
@@ -320,20 +350,27 @@ def _name(output: int, unseen: int) -> str:
 
 @dataclass(frozen=True, eq=False)
 class _Described:
-    """Columns [r, f] of pairs and the number of each, ``pair`` [r]; a pair may stand several times."""
+    """Columns [r, f] of pairs, the number of each, ``pair`` [r], and its ``weight`` [r].
+
+    A pair may stand several times.
+    """
 
     pair: NDArray[np.int64]
     columns: NDArray[np.float32]
+    weight: NDArray[np.float64]
 
 
 def _described(
-    index: PairIndex, pairs: Pairs, config: PairScreenConfig, seed: int
+    index: PairIndex, learn: _Learning, listed: NDArray[np.bool_], config: PairScreenConfig, seed: int
 ) -> Iterator[tuple[int, _Described]]:
     """Yield 0, 1 and 2, and pairs described as if so many of their genes were unseen, where there are any."""
+    pairs = learn.pairs
+    # Listed pairs are few: all are described with one unseen gene, and then stand for fewer than the others.
+    share = np.where(listed, 1.0, config.one_unseen)
     sources = (
         ((rows, columns, np.zeros(len(rows), np.int64)) for rows, columns in index.out_of_fold(pairs, seed)),
         # Each fold of genes gives pairs with one gene in it and pairs with both: its matrix is made once.
-        index.with_unseen_genes(pairs, config.gene_folds, seed, config.one_unseen),
+        index.with_unseen_genes(pairs, config.gene_folds, seed, share, config.both_folds),
     )
     for source in sources:
         parts: dict[int, list[tuple[NDArray[np.int64], NDArray[np.float32]]]] = {}
@@ -344,7 +381,8 @@ def _described(
         for unseen in sorted(parts):
             # Taken out, so that the parts are gone while forests are fitted: they are as large as the whole.
             rows, columns = (np.concatenate(column) for column in zip(*parts.pop(unseen), strict=True))
-            yield unseen, _Described(rows, columns)
+            weight = config.one_unseen / share[rows] if unseen == 1 else np.ones(len(rows))
+            yield unseen, _Described(rows, columns, weight)
 
 
 @dataclass(frozen=True, eq=False)
