@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from copy import deepcopy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
@@ -50,8 +50,9 @@ from wildtype.nn.forest import Forest, ForestSums, load_sizes
 from wildtype.nn.threads import each
 from wildtype.seeds import derive
 
-LISTED_ROWS_PER_LEAF, LISTED_LEAVES = 1_000, 7
-"""Training rows for each leaf of a tree of listed values, and the fewest leaves."""
+LEAST_LEAVES = 7
+LISTED_ROWS_PER_LEAF = 1_000
+"""Training rows for each leaf of a tree of listed values."""
 LISTED_FEW = 20_000
 """Listed rows below which thresholds are drawn."""
 
@@ -258,7 +259,7 @@ class PairScreen(Model):
             place,
             label[pair] if output.form == "class" else value,
             weight[pair] * found.weight[place],
-            self._size(len(pair), listed=listed),
+            self._size(len(pair), unseen, listed=listed),
             # Closed forms know which pairs interact, but not how much those do that are listed.
             sets=(0,) if listed else (0, 1),
             bound=bound,
@@ -267,18 +268,21 @@ class PairScreen(Model):
             seed=derive(rows.seed, "pair screen", len(UNSEEN) * i + unseen),
         )
 
-    def _size(self, rows: int, *, listed: bool) -> TreeSettings:
-        """Return the size of a forest that learns from so many rows."""
+    def _size(self, rows: int, unseen: int, *, listed: bool) -> TreeSettings:
+        """Return the size of a forest that learns from so many rows of pairs with so many unseen genes."""
         config = self.config
+        size = TreeSettings(config.iterations, config.learning_rate, config.leaves, config.least_rows)
+        if not listed and unseen < 2:
+            return size
+        size = replace(size, learning_rate=config.learning_rate / 2)
         if not listed:
-            return TreeSettings(config.iterations, config.learning_rate, config.leaves, config.least_rows)
-        # A tenth of the rows, each of which says more: smaller steps, and leaves by the number of rows.
-        leaves = min(config.leaves, max(rows // LISTED_ROWS_PER_LEAF, LISTED_LEAVES))
-        return TreeSettings(
-            config.iterations * 3 // 2,
-            config.learning_rate / 2,
-            leaves,
-            config.least_rows,
+            # What is known of two unseen genes is little and noisy.
+            return replace(size, leaves=min(config.leaves, max(config.leaves // 4, LEAST_LEAVES)))
+        # A tenth of the rows, each of which says more: the more rows, the more leaves.
+        return replace(
+            size,
+            iterations=config.iterations * 3 // 2,
+            leaves=min(config.leaves, max(rows // LISTED_ROWS_PER_LEAF, LEAST_LEAVES)),
             drawn_thresholds=rows < LISTED_FEW,
         )
 
