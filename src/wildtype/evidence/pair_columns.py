@@ -241,7 +241,7 @@ class PairColumns:
             rate = (flags.sum(axis=1) + RATE_PRIOR * mean) / (count + RATE_PRIOR)
             self._genes.append((f"rate {name}", rate.astype(np.float32)))
         # Of a map every known cross is listed, and "effect" says as much.
-        self._listed = _of_listed(matrix) if matrix.of_grid else []
+        self._listed = _strengths(matrix.values, negative, positive) if matrix.of_grid else []
         # √(degree + 10): partners of hubs say less of a gene than partners of few others.
         self._latent = []
         for name, flags in (("negative", negative), ("positive", positive), ("either", negative | positive)):
@@ -459,18 +459,20 @@ def of_screens(names: Sequence[str]) -> NDArray[np.bool_]:
     return np.array([name.startswith(SCREEN) for name in names], bool)
 
 
-def _of_listed(matrix: PairMatrix) -> list[tuple[str, Floats]]:
+def _strengths(
+    values: Floats, negative: NDArray[np.bool_], positive: NDArray[np.bool_]
+) -> list[tuple[str, Floats]]:
     """Return the mean value of the listed crosses of every strain [s], and their mean size.
 
     Shrunken to those of all listed crosses. Effects and rates are of all crosses, most of which are 0.
     """
-    listed = matrix.known & (matrix.values != 0)
-    count = listed.sum(axis=1, dtype=np.float64)
+    # Sums over cells of either sign give both, without another matrix of s² numbers.
+    below, above = (values.sum(axis=1, dtype=np.float64, where=flags) for flags in (negative, positive))
+    count = negative.sum(axis=1) + positive.sum(axis=1)
     out = []
-    for name, values in (("mean", matrix.values), ("size", np.abs(matrix.values))):
-        total = np.where(listed, values, 0).sum(axis=1, dtype=np.float64)
-        total += LISTED_PRIOR * total.sum() / max(count.sum(), 1)
-        out.append((f"listed {name}", (total / (count + LISTED_PRIOR)).astype(np.float32)))
+    for name, total in (("mean", above + below), ("size", above - below)):
+        prior = LISTED_PRIOR * total.sum() / max(count.sum(), 1)
+        out.append((f"listed {name}", ((total + prior) / (count + LISTED_PRIOR)).astype(np.float32)))
     return out
 
 
