@@ -80,6 +80,9 @@ def fit_members(
             continue
         listening = [*callbacks, *_listeners(config, data, room)]
         batches = loaders(of_member(config, number, config.training.members), data, tensors, seed)
+        train, validation = members[number].pre_fit(
+            batches.train, batches.validation, rows_of(data, tensors, seed)
+        )
         report = fit_model(
             members[number],
             tensors,
@@ -94,8 +97,8 @@ def fit_members(
             execution=config.execution,
             recorder=None if writing is None else writing.recorder,
             callbacks=listening if writing is None else [writing, *listening],
-            loader=batches.train,
-            validation_loader=batches.validation,
+            loader=train,
+            validation_loader=validation,
             outputs=Output.of([p.to_json() for p in data.dataset.phenotypes]),
             scaler=data.scaler,
             labels=replace(labels, name=f"{labels.name}/{room.name}") if number else labels,

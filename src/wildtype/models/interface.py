@@ -311,6 +311,13 @@ class Model(nn.Module, ABC):
         """
         return train, validation
 
+    def pre_fit(self, train: Batches, validation: Batches, rows: RunRows) -> tuple[Batches, Batches]:
+        """Fit what training by gradients starts from, and return its batches with what is read besides.
+
+        ``train`` and ``validation`` are those of `batches`.
+        """
+        return train, validation
+
     def without_doses(self) -> None:
         """Exclude from training the parameters that read doses, where no mutant has one."""
         return

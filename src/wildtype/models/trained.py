@@ -145,7 +145,7 @@ class TrainedModel:
         step = WITH_EVIDENCE if self.evidence is not None and self.evidence.sizes.tokens else BATCH
         for start in range(0, len(table), step):
             stop = min(start + step, len(table))
-            said = self.model(wild_type, self._with_evidence(batch.slice(start, stop)))
+            said = self.model(wild_type, self.looked_up(batch.slice(start, stop)))
             out[start:stop] = said.mean.double().numpy()
             if said.sd is not None:
                 spread[start:stop] = said.sd.double().numpy()
@@ -190,7 +190,8 @@ class TrainedModel:
 
         return predict
 
-    def _with_evidence(self, batch: MutantBatch) -> MutantBatch:
+    def looked_up(self, batch: MutantBatch) -> MutantBatch:
+        """Return the batch with the evidence, or the columns of a screen, that the model reads."""
         if self.evidence is not None:
             batch.evidence = self.evidence.tokens_of(batch)
         if self.pairs is not None:
@@ -223,7 +224,7 @@ class TrainedModel:
         step = max(PROFILE_NUMBERS // len(self.genes), 1)
         for start in range(0, len(table), step):
             stop = min(start + step, len(table))
-            profile = self.model(wild_type, self._with_evidence(batch.slice(start, stop))).profiles[phenotype]
+            profile = self.model(wild_type, self.looked_up(batch.slice(start, stop))).profiles[phenotype]
             out[start:stop] = profile.dense().numpy()
         return out * np.float32(self.sd[phenotype]) + np.float32(self.mean[phenotype])
 

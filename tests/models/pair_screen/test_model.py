@@ -33,8 +33,9 @@ from wildtype.experiments.settings.compose import compose
 from wildtype.experiments.stored import Run
 from wildtype.inference import predictor
 from wildtype.inference.predictor import Predictor, load
+from wildtype.models.described_pairs import UNSEEN
 from wildtype.models.ensemble import Ensemble
-from wildtype.models.pair_screen.model import UNSEEN, PairScreen
+from wildtype.models.pair_screen.model import PairScreen
 from wildtype.models.registry import MODELS, model_class
 from wildtype.mutants.batch import MutantBatch
 from wildtype.mutants.grid import TRAIN, VALIDATION

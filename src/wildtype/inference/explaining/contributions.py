@@ -97,12 +97,8 @@ class Carried:
 
 
 def batch_of(member: EnsembleMember, table: MutantTable) -> MutantBatch:
-    """Return the mutants of a table as a batch, with the evidence of a member's checkpoint."""
-    batch = MutantBatch.from_table(table)
-    index = member.checkpoint.evidence
-    if index is not None:
-        batch.evidence = index.tokens_of(batch)
-    return batch
+    """Return the mutants of a table as a batch, with what a member's checkpoint looks up."""
+    return member.checkpoint.looked_up(MutantBatch.from_table(table))
 
 
 def in_double(member: EnsembleMember, batch: MutantBatch) -> tuple[ExplainableHead, WildType, MutantBatch]:
@@ -121,6 +117,7 @@ def in_double(member: EnsembleMember, batch: MutantBatch) -> tuple[ExplainableHe
         own,
         dose=None if own.dose is None else own.dose.double(),
         evidence=None if own.evidence is None else own.evidence.double(),
+        columns=None if own.columns is None else own.columns.double(),
     )
     return copy.deepcopy(member.attentive.head).double(), doubled, own
 

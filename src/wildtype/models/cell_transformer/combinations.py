@@ -138,10 +138,12 @@ class SetTables:
     def applies(head: PerturbationHead, members: int, genes: int) -> bool:
         """Whether the tables apply to a head.
 
-        They do where it reads no evidence, has no numbers per gene, and the tables fit in memory.
+        They do where it reads neither evidence nor a screen, has no numbers per gene, and the tables fit in
+        memory.
         """
         return (
             head.evidence is None
+            and head.screen is None
             and not head.outputs.per_gene
             and max(CombinedQueries.bytes(max(head.heads, 1), members, genes), 4 * members**2) <= ROOM
         )

@@ -189,11 +189,20 @@ class HeadConfig:
         "Read out the relations between the genes of S: edge weights, similarity of features and of "
         "positions in the graphs, and logits of the regularised heads.",
     )
-    additive: bool = setting(True, "Add an additive model, fitted to visible measurements, to the output.")
+    additive: bool = setting(
+        True,
+        "Add an additive model, fitted to visible measurements, to the output; part of the sum that it "
+        "starts from where model.head.screen is.",
+    )
     smallest: bool = setting(
         False,
         "Start the output from the smallest value measured for the mutant less one gene: under flux balance, "
         "growth never exceeds it. Needs evidence.",
+    )
+    screen: bool = setting(
+        False,
+        "Read what the whole screen says of a pair, as model pair_screen does, and start the output from a "
+        "weighted sum of that; for rows of pairs.",
     )
     rank: int = setting(
         32, "Width shared by the members of a phenotype group, and by per-gene outputs.", minimum=1
@@ -220,14 +229,19 @@ class CellTransformerConfig:
     trees: TreesConfig = field(default_factory=TreesConfig)
 
     @property
+    def adds_effects(self) -> bool:
+        """Whether the additive model is added to the output; the weighted sum of a screen holds one."""
+        return self.head.additive and not self.head.screen
+
+    @property
     def reads_measurements(self) -> bool:
         """Whether training measurements are an input: evidence, or the additive model fitted to them."""
-        return self.evidence.tokens > 0 or self.head.additive
+        return self.evidence.tokens > 0 or self.adds_effects
 
     @property
     def needs_similarity(self) -> bool:
         """Whether the model asks an `EvidenceIndex`, which takes how alike genes are."""
-        return self.reads_measurements or self.head.relations
+        return self.reads_measurements or self.head.relations or self.head.screen
 
 
 def check(config: CellTransformerConfig) -> None:
@@ -243,6 +257,11 @@ def check(config: CellTransformerConfig) -> None:
         raise ConfigError(
             "model.head.direct=[], model.head.heads=0, model.head.relations=false and "
             "model.evidence.tokens=0 leave the head without S: set one of them"
+        )
+    if config.head.screen and config.trees.bags:
+        raise ConfigError(
+            f"model.head.screen=true with model.trees.bags={config.trees.bags}: trees read no columns of a "
+            f"screen; set model.trees.bags=0, or choose model=pair_screen, which is trees over these columns"
         )
     prior = config.prior
     if both := sorted(prior.tested.keys() & prior.untested.keys()):

@@ -3,7 +3,7 @@
 Legend: b mutants · k perturbed per mutant · Σk their sum · n genes · d width · p phenotypes.
 
     z_S = Σ_i β_i(S) φ(h_i, m_i(S)),
-    y = MLP([h_CLS ‖ z_S ‖ direct summaries of S ‖ relations within S ‖ evidence]) + additive model
+    y = MLP([h_CLS ‖ z_S ‖ direct summaries of S ‖ relations within S ‖ evidence ‖ screen]) + additive model
 
 φ depends on what was done to a gene; it differs from its value in the wild type only on S, so that z_S is
 one attention over n shared keys plus a correction of k rows per mutant. With the first two terms alone
@@ -26,6 +26,7 @@ from wildtype.models.cell_transformer.config import OWN_QUERIES, CellTransformer
 from wildtype.models.cell_transformer.evidence import EvidenceReadout
 from wildtype.models.cell_transformer.outputs import Outputs
 from wildtype.models.cell_transformer.readouts import RelationReadout
+from wildtype.models.cell_transformer.screen import ScreenReadout
 from wildtype.models.cell_transformer.summaries import SetSummary
 from wildtype.models.explainable import ADDITIVE, WHOLE_CELL, ExplainableHead
 from wildtype.models.interface import Output, Prediction, WildType
@@ -36,7 +37,7 @@ from wildtype.nn.perturbation_head import perturbation_attention
 from wildtype.nn.ragged import segment_ids, segment_mean, segment_sum
 
 MAX_ORDER = 16
-STATE = "state"
+STATE, SCREEN = "state", "screen"
 """Names of what outputs are read off, and of what is added to them."""
 
 
@@ -67,6 +68,7 @@ class PerturbationHead(ExplainableHead):
 
     scalar: Tensor
     largest_order: Tensor
+    beyond_start: Tensor
     evidence: EvidenceReadout | None
 
     def __init__(
@@ -124,11 +126,12 @@ class PerturbationHead(ExplainableHead):
                 token_dropout=evidence.dropout,
             )
         self.additive, self.smallest = None, self.evidence is not None and head.smallest
-        if channels and head.additive:
+        if channels and config.adds_effects:
             self.additive = nn.Parameter(torch.ones(len(outputs)))
         if self.additive is not None or self.smallest:
             scalar = torch.tensor([float(output.form == "scalar") for output in outputs])
             self.register_buffer("scalar", scalar, persistent=False)
+        self.screen = ScreenReadout(outputs, config.dropout) if head.screen else None
         self.columns = self._columns(d)
         hidden = head.hidden or 2 * d
         self.out = nn.Sequential(
@@ -140,6 +143,10 @@ class PerturbationHead(ExplainableHead):
             nn.Dropout(config.dropout),
             Outputs(hidden, outputs, gene_width=d, rank=head.rank),
         )
+        if self.screen is not None:
+            # Training starts at the weighted sums of columns; how far outputs leave them is weighed after it.
+            self.outputs.start_at_zero()
+            self.register_buffer("beyond_start", torch.ones(len(outputs)))
 
     def _columns(self, d: int) -> dict[str, int]:
         """Return the names and widths of what the output reads, in its order."""
@@ -153,6 +160,8 @@ class PerturbationHead(ExplainableHead):
             columns["relations"] = self.relations.width_out
         if self.evidence is not None:
             columns["evidence"] = self.evidence.width_out
+        if self.screen is not None:
+            columns[SCREEN] = self.screen.width_out
         return columns
 
     def direct_by_name(self) -> list[tuple[str, SetSummary]]:
@@ -172,6 +181,7 @@ class PerturbationHead(ExplainableHead):
         parts = self.perturbed(wild_type, mutants) | self.looked_up(wild_type, mutants)
         x = torch.cat([parts[name] for name in self.columns], dim=-1)
         out: Prediction = self.outputs(self.out[:-1](x), wild_type, mutants)
+        out.mean = self._weighed(out.mean)
         for added in self.added(mutants).values():
             # Added behind the MLP, which thus learns the residual of the additive model and of the bound.
             out.mean = out.mean + added
@@ -179,7 +189,11 @@ class PerturbationHead(ExplainableHead):
 
     def read(self, x: Tensor) -> Tensor:
         """Return the outputs [b, p] of the parts x [b, w], joined in the order of ``columns``."""
-        return self.outputs.columns(self.out[:-1](x))
+        return self._weighed(self.outputs.columns(self.out[:-1](x)))
+
+    def _weighed(self, out: Tensor) -> Tensor:
+        """Return what the network says [b, p] beyond where outputs start, as much as it counts."""
+        return out if self.screen is None else out * self.beyond_start
 
     def perturbed(self, wild_type: WildType, mutants: MutantBatch) -> dict[str, Tensor]:
         """Return the parts [b, ·] computed from the wild type and S alone, by name."""
@@ -202,14 +216,14 @@ class PerturbationHead(ExplainableHead):
         return parts
 
     def looked_up(self, wild_type: WildType, mutants: MutantBatch) -> dict[str, Tensor]:
-        """Return the readouts [b, ·] of relations and of similar mutants, by name.
+        """Return the readouts [b, ·] of relations, of similar mutants and of a screen, by name.
 
         A readout that the head does not have is absent.
 
         Raises
         ------
         ConfigError
-            If the batch has no evidence, and the head reads it.
+            If the batch has no evidence or no columns of a screen, and the head reads them.
         """
         tokens, parts = mutants.evidence, {}
         if tokens is None and (self.relations or self.evidence or self.additive is not None):
@@ -220,6 +234,8 @@ class PerturbationHead(ExplainableHead):
             parts["relations"] = self.relations(wild_type, len(mutants), tokens)
         if self.evidence is not None and tokens is not None:
             parts["evidence"] = self.evidence(wild_type.genes, mutants, tokens)
+        if self.screen is not None:
+            parts[SCREEN] = self.screen(mutants)
         return parts
 
     def added(self, mutants: MutantBatch) -> dict[str, Tensor]:
@@ -231,6 +247,8 @@ class PerturbationHead(ExplainableHead):
             parts[ADDITIVE] = self.additive * effects * self.scalar
         if self.smallest and tokens is not None:
             parts["smallest part"] = smallest_part(tokens, len(self.scalar)) * self.scalar
+        if self.screen is not None:
+            parts["weighted sum of the screen's columns"] = self.screen.starts(mutants)
         return parts
 
     def shares(self, wild_type: WildType, mutants: MutantBatch) -> dict[str, Tensor]:

@@ -13,13 +13,14 @@ from torch import Tensor
 
 from wildtype.errors import ConfigError, ShapeError
 from wildtype.evidence.lookup import EvidenceIndex
+from wildtype.evidence.pair_index import PairIndex
 from wildtype.evidence.reference import ReferenceMeasurements
 from wildtype.models.cell_transformer.combinations import SetTables
 from wildtype.models.cell_transformer.config import CellTransformerConfig, PriorHead, assign_heads
 from wildtype.models.cell_transformer.encoder import Encoder
 from wildtype.models.cell_transformer.equivalents import Equivalents
 from wildtype.models.cell_transformer.head import STATE, PerturbationHead
-from wildtype.models.cell_transformer.post_fit import fit_equivalents, fit_trees
+from wildtype.models.cell_transformer.post_fit import fit_beyond_start, fit_equivalents, fit_trees
 from wildtype.models.cell_transformer.rows import (
     check_rows,
     evidence_index,
@@ -193,14 +194,26 @@ class CellTransformer(ExplainableModel):
         """Return the batches with evidence, out of fold for training mutants."""
         return with_evidence(config, train, validation, rows, trees=post_fit)
 
+    def pre_fit(self, train: Batches, validation: Batches, rows: RunRows) -> tuple[Batches, Batches]:
+        """Fit what outputs start from, where the head reads a screen, and add its columns to the batches."""
+        screen = self.head.screen
+        if screen is None:
+            return train, validation
+        return screen.fit(train, rows), screen.held_out(validation, rows)
+
     @property
     def has_post_fit(self) -> bool:
-        """Whether trees or equivalents are fitted once the network is trained."""
-        return self.trees is not None or self.equivalents is not None
+        """Whether anything is fitted once the network is trained: trees, equivalents, how much it counts."""
+        return self.trees is not None or self.equivalents is not None or self.head.screen is not None
 
     def post_fit(self, train: Batches, validation: Batches, rows: RunRows) -> str:
-        """Fit trees, then equivalents; return how much they count."""
+        """Fit how far outputs leave their start, then trees, then equivalents; return how much they count."""
         found = []
+        if (screen := self.head.screen) is not None:
+            validation = screen.held_out(validation, rows)
+            found.append(
+                fit_beyond_start(self, screen.outputs, self.head.beyond_start, rows.organism, validation)
+            )
         if self.trees is not None:
             trees, settings, equal = self.trees, self.config.trees, self.equivalents
             found.append(fit_trees(self, trees, settings, equal, rows.organism, train, validation, rows.seed))
@@ -225,22 +238,43 @@ class CellTransformer(ExplainableModel):
         """Return where measurements are looked up, with those that trees read."""
         return evidence_index(config, organism, known, outputs, mean, sd)
 
+    def pair_index(
+        self, organism: OrganismTensors, known: ReferenceMeasurements, outputs: Sequence[str]
+    ) -> PairIndex | None:
+        """Return where pairs are described, if the head reads a screen: among its visible crosses."""
+        if self.head.screen is None:
+            return None
+        assert organism.similarity is not None  # `needs` names it
+        return self.head.screen.index(organism.similarity, known, outputs)
+
+    @classmethod
+    def reads_screens(cls, config: CellTransformerConfig) -> bool:
+        """Return whether the head reads a screen: the values of others are columns, too."""
+        return config.head.screen
+
     @classmethod
     def looked_up(cls, config: CellTransformerConfig, outputs: Sequence[str]) -> tuple[str, ...]:
-        """Return the phenotypes whose measurements are evidence."""
-        return (*outputs, *config.evidence.also) if config.evidence.tokens else ()
+        """Return the phenotypes whose measurements are evidence, or describe pairs."""
+        if config.evidence.tokens:
+            return (*outputs, *config.evidence.also)
+        return (outputs[0],) if config.head.screen else ()
 
     @classmethod
     def evidence_line(cls, config: CellTransformerConfig) -> str:
         """Return the model card's line about evidence."""
         evidence = config.evidence
+        screen = (
+            " Pairs are described by every visible cross of the screen, but never their own."
+            if config.head.screen
+            else ""
+        )
         if not evidence.tokens:
-            added = ", and an additive model of training rows is added" if config.head.additive else ""
-            return f"none is looked up{added}."
+            added = ", and an additive model of training rows is added" if config.adds_effects else ""
+            return f"none is looked up{added}.{screen}"
         also = f", and rows of {', '.join(evidence.also)}" if evidence.also else ""
         return (
             f"up to {evidence.tokens} measurements of similar mutants are looked up, among training rows"
-            f"{also}; where there are none, predictions are worse."
+            f"{also}; where there are none, predictions are worse.{screen}"
         )
 
     @classmethod
@@ -434,4 +468,12 @@ class CellTransformer(ExplainableModel):
                 ),
             )
             if part is not None
-        }
+        } | (
+            {}
+            if self.head.screen is None
+            else {
+                "the network beyond the weighted sum of the screen's columns counts {:.2f}": float(
+                    self.head.beyond_start[phenotype]
+                )
+            }
+        )

@@ -100,6 +100,16 @@ class Outputs(nn.Module):
         self.in_order = order == sorted(order)
         self.register_buffer("place", place, persistent=False)
 
+    def start_at_zero(self) -> None:
+        """Set the weights of phenotypes that are one number such that all of these are 0."""
+        last = [self.weight, self.bias]
+        for group in self.groups:
+            assert isinstance(group, nn.Sequential)
+            last += group[-1].parameters()
+        for weight in last:
+            if weight is not None:
+                nn.init.zeros_(weight)
+
     def forward(self, x: Tensor, wild_type: WildType, mutants: MutantBatch) -> Prediction:
         """Return what x [b, w] says of every phenotype."""
         profiles = {p: head(x, wild_type, mutants) for p, head in zip(self.per_gene, self.genes, strict=True)}

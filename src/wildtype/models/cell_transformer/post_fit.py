@@ -6,7 +6,7 @@ Legend: m mutants · f features · p phenotypes.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 import torch
@@ -22,7 +22,7 @@ from wildtype.models.cell_transformer.trees import (
     least_squares_weight,
     posterior_weight,
 )
-from wildtype.models.interface import Model, OrganismTensors, WildType
+from wildtype.models.interface import Model, OrganismTensors, Output, WildType
 from wildtype.mutants.batch import MutantBatch
 from wildtype.mutants.loader import Batches
 from wildtype.seeds import derive
@@ -32,6 +32,38 @@ FIRST_DRAW = 10_000
 LEAVES = (7, 15, 31)
 MOST = 200_000
 """Training rows per output and draw; of more rows, a random subset is used."""
+
+
+@torch.no_grad()
+def fit_beyond_start(
+    model: Model, outputs: Sequence[Output], weight: Tensor, organism: OrganismTensors, validation: Batches
+) -> str:
+    """Fit how much a network counts beyond the sums that its scalar outputs start from; return it as text.
+
+    Least squares on validation mutants, from 0 to 1, into ``weight`` [p]: where the network found nothing
+    that helps there, outputs stay where they started. Classes, which have no start, keep the weight 1.
+    """
+    model.eval()
+    wild_type = model.encode(organism)
+    scalars = [i for i, output in enumerate(outputs) if output.form == "scalar"]
+    found: dict[int, list[tuple[Tensor, ...]]] = {i: [] for i in scalars}
+    for batch in validation:
+        weight.fill_(1)
+        whole = model(wild_type, batch).mean
+        weight.fill_(0)
+        start = model(wild_type, batch).mean
+        mutant = torch.arange(len(batch)) if batch.mutant is None else batch.mutant
+        for i in scalars:
+            rows = torch.nonzero(batch.phenotype == i).reshape(-1)
+            found[i].append((start[mutant[rows], i], whole[mutant[rows], i], batch.value[rows]))
+    weight.fill_(1)
+    said = []
+    for i, parts in found.items():
+        start, whole, label = (torch.cat(column) for column in zip(*parts, strict=True))
+        if len(label):
+            weight[i] = least_squares_weight(start, whole, label)
+            said.append(f"{weight[i]:.2f}")
+    return f"weight of the network beyond its start {', '.join(said) or 'unknown'}"
 
 
 @torch.no_grad()

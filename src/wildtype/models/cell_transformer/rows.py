@@ -129,11 +129,11 @@ def evidence_index(
         two,
         neighbours,
         max(EvidenceSizes.replacements, neighbours),
-        additive=config.head.additive,
+        additive=config.adds_effects,
         ranked=(settings.tokens, settings.two),
     )
     if not settings.tokens:
-        sizes = EvidenceSizes(0, 0, 0, 0, additive=config.head.additive)
+        sizes = EvidenceSizes(0, 0, 0, 0, additive=config.adds_effects)
     effects = knockout_effects(organism.metabolism) if settings.equivalents and settings.tokens else None
     # What is measured of single mutants is no interaction.
     single = np.isin(np.arange(len(known.phenotypes)), known.table.phenotype[known.table.order == 1])

@@ -13,9 +13,9 @@ Legend: b mutants · u distinct pairs · f columns · p outputs.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from copy import deepcopy
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -24,13 +24,13 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from wildtype.errors import ConfigError
-from wildtype.evidence.learned_kernel import LearnedKernel
 from wildtype.evidence.other_screens import OtherScreen
 from wildtype.evidence.pair_columns import closed_forms, of_screens, rising
-from wildtype.evidence.pair_index import PairIndex, Pairs
+from wildtype.evidence.pair_index import PairIndex
 from wildtype.evidence.pair_matrix import PairMatrix
 from wildtype.evidence.reference import ReferenceMeasurements
 from wildtype.evidence.similarity import GeneSimilarity
+from wildtype.models.described_pairs import UNSEEN, DescribedPairs, KernelWeights, PairRows, described
 from wildtype.models.interface import (
     Model,
     ModelInputs,
@@ -40,13 +40,12 @@ from wildtype.models.interface import (
     RunRows,
     WildType,
 )
+from wildtype.models.linear_columns import LinearColumns
 from wildtype.models.monotone_trees import BinnedColumns, TreeSettings
 from wildtype.models.pair_screen.config import PairScreenConfig
-from wildtype.models.pair_screen.linear import LinearColumns
-from wildtype.mutants import MutantTable
 from wildtype.mutants.batch import MutantBatch
 from wildtype.mutants.loader import Batches
-from wildtype.nn.forest import Forest, ForestSums, load_sizes
+from wildtype.nn.forest import Forest, ForestSums
 from wildtype.nn.threads import each
 from wildtype.seeds import derive
 
@@ -55,10 +54,6 @@ LISTED_ROWS_PER_LEAF = 1_000
 """Training rows for each leaf of a tree of listed values."""
 LISTED_FEW = 20_000
 """Listed rows below which thresholds are drawn."""
-
-UNSEEN = (0, 1, 2)
-"""Numbers of unseen genes of a pair; each has its forests, since a forest for pairs of seen genes is worse
-than nothing for others."""
 
 
 class PairScreen(Model):
@@ -162,15 +157,15 @@ class PairScreen(Model):
         """Fit the forests to training pairs, each described without its own cross."""
         similarity = rows.organism.similarity
         assert similarity is not None
-        matrix = rows.known.pair_matrix(rows.outputs[0])
-        # Which genes are alike is a matter of the organism: a small map takes it from the largest screen.
-        visible = [matrix, *(screen.matrix for screen in rows.known.screens)]
-        most = max(visible, key=lambda each: int(each.known.sum()))
-        self.kernel = KernelWeights(LearnedKernel.of_matrix(similarity, most))
+        matrix, config = rows.known.pair_matrix(rows.outputs[0]), self.config
+        self.kernel = KernelWeights.of_screens(similarity, matrix, rows.known.screens)
         index = self._index(matrix, similarity, rows.known.screens)
-        learn = _Learning.of(rows.train)
+        learn = PairRows.of(rows.train, config.name)
         counts = []
-        for unseen, found in _described(index, learn, self._listed(learn), self.config, rows.seed):
+        # Listed pairs are few: all are described with one unseen gene, and then stand for fewer than others.
+        share = np.where(self._listed(learn), 1.0, config.one_unseen)
+        folds = {"gene_folds": config.gene_folds, "both_folds": config.both_folds}
+        for unseen, found in described(index, learn.pairs, rows.seed, share=share, **folds):
             counts.append(f"{len(found.pair):,} with {unseen} unseen")
             if not matrix.of_grid:
                 self._fit_linear(unseen, found, index.names, learn, rows)
@@ -185,7 +180,7 @@ class PairScreen(Model):
                 self._fit(i, output, unseen, binned, found, learn, rows)
         return "forests learned from pairs: " + ", ".join(counts)
 
-    def _listed(self, learn: _Learning) -> NDArray[np.bool_]:
+    def _listed(self, learn: PairRows) -> NDArray[np.bool_]:
         """Return which pairs [u] have a listed value."""
         listed = np.zeros(len(learn.pairs), bool)
         for i, output in enumerate(self.outputs):
@@ -194,7 +189,7 @@ class PairScreen(Model):
         return listed
 
     def _fit_linear(
-        self, unseen: int, found: _Described, names: Sequence[str], learn: _Learning, rows: RunRows
+        self, unseen: int, found: DescribedPairs, names: Sequence[str], learn: PairRows, rows: RunRows
     ) -> None:
         columns = rising(names) | (np.array(names) == "additive")
         # Columns of unseen genes are few and noisy, and signs that follow the noise cost more there.
@@ -203,8 +198,8 @@ class PairScreen(Model):
     def _sum_of(
         self,
         columns: NDArray[np.bool_],
-        found: _Described,
-        learn: _Learning,
+        found: DescribedPairs,
+        learn: PairRows,
         rows: RunRows,
         *,
         rising: bool = False,
@@ -219,7 +214,7 @@ class PairScreen(Model):
         return LinearColumns.fit(found.columns[place], value, weight[pair], columns, rising=rising)
 
     def _left_to_screens(
-        self, found: _Described, names: Sequence[str], learn: _Learning, rows: RunRows
+        self, found: DescribedPairs, names: Sequence[str], learn: PairRows, rows: RunRows
     ) -> bool:
         """Return whether own pairs are too few to add to what other screens say, and then keep that alone.
 
@@ -241,8 +236,8 @@ class PairScreen(Model):
         output: Output,
         unseen: int,
         binned: BinnedColumns,
-        found: _Described,
-        learn: _Learning,
+        found: DescribedPairs,
+        learn: PairRows,
         rows: RunRows,
     ) -> None:
         label, weight = learn.labels(i)
@@ -324,108 +319,5 @@ class PairScreen(Model):
         )
 
 
-class KernelWeights(nn.Module):
-    """The weights of a learned kernel in buffers, so that a checkpoint holds them."""
-
-    source: Tensor
-    power: Tensor
-    ridge: Tensor
-
-    def __init__(self, learned: LearnedKernel | None = None) -> None:
-        super().__init__()
-        nothing = np.zeros(0, np.float32)
-        learned = learned or LearnedKernel(nothing, nothing, 1.0)
-        self.register_buffer("source", torch.from_numpy(learned.source))
-        self.register_buffer("power", torch.from_numpy(learned.power))
-        self.register_buffer("ridge", torch.tensor(learned.ridge, dtype=torch.float64))
-
-    def learned(self) -> LearnedKernel:
-        """Return the kernel."""
-        return LearnedKernel(self.source.numpy(), self.power.numpy(), float(self.ridge))
-
-    def _load_from_state_dict(self, state: Mapping[str, Any], prefix: str, *rest: Any) -> None:
-        load_sizes(self, state, prefix)
-        super()._load_from_state_dict(state, prefix, *rest)
-
-
 def _name(output: int, unseen: int) -> str:
     return f"{output}_{unseen}"
-
-
-@dataclass(frozen=True, eq=False)
-class _Described:
-    """Columns [r, f] of pairs, the number of each, ``pair`` [r], and its ``weight`` [r].
-
-    A pair may stand several times.
-    """
-
-    pair: NDArray[np.int64]
-    columns: NDArray[np.float32]
-    weight: NDArray[np.float64]
-
-
-def _described(
-    index: PairIndex, learn: _Learning, listed: NDArray[np.bool_], config: PairScreenConfig, seed: int
-) -> Iterator[tuple[int, _Described]]:
-    """Yield 0, 1 and 2, and pairs described as if so many of their genes were unseen, where there are any."""
-    pairs = learn.pairs
-    # Listed pairs are few: all are described with one unseen gene, and then stand for fewer than the others.
-    share = np.where(listed, 1.0, config.one_unseen)
-    sources = (
-        ((rows, columns, np.zeros(len(rows), np.int64)) for rows, columns in index.out_of_fold(pairs, seed)),
-        # Each fold of genes gives pairs with one gene in it and pairs with both: its matrix is made once.
-        index.with_unseen_genes(pairs, config.gene_folds, seed, share, config.both_folds),
-    )
-    for source in sources:
-        parts: dict[int, list[tuple[NDArray[np.int64], NDArray[np.float32]]]] = {}
-        for rows, columns, hidden in source:
-            for unseen in np.unique(hidden).tolist():
-                chosen = hidden == unseen
-                parts.setdefault(unseen, []).append((rows[chosen], columns[chosen]))
-        for unseen in sorted(parts):
-            # Taken out, so that the parts are gone while forests are fitted: they are as large as the whole.
-            rows, columns = (np.concatenate(column) for column in zip(*parts.pop(unseen), strict=True))
-            weight = config.one_unseen / share[rows] if unseen == 1 else np.ones(len(rows))
-            yield unseen, _Described(rows, columns, weight)
-
-
-@dataclass(frozen=True, eq=False)
-class _Learning:
-    """Training rows by distinct pair.
-
-    Attributes
-    ----------
-    pairs : Pairs
-        The u pairs.
-    table : MutantTable
-        Training rows of two genes.
-    pair : int64 [m]
-        The pair of each row.
-    """
-
-    pairs: Pairs
-    table: MutantTable
-    pair: NDArray[np.int64]
-
-    @classmethod
-    def of(cls, train: MutantTable) -> _Learning:
-        table = train.take(np.flatnonzero(train.order == 2))
-        if not len(table):
-            raise ConfigError("model pair_screen learns from pairs of genes, and no training row is one")
-        gene, kind = table.matrix(2), table.kind.reshape(-1, 2)
-        _, first, pair = np.unique(
-            np.concatenate([gene, kind], axis=1), axis=0, return_index=True, return_inverse=True
-        )
-        return cls(Pairs(gene[first], kind[first]), table, pair.reshape(-1))
-
-    def labels(self, output: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return the mean label of each pair [u], NaN without one, and the weight of its rows."""
-        rows = np.flatnonzero(self.table.phenotype == output)
-        weight = (
-            np.ones(len(rows)) if self.table.weight is None else self.table.weight[rows].astype(np.float64)
-        )
-        u = len(self.pairs)
-        total = np.bincount(self.pair[rows], weight, minlength=u).astype(np.float64)
-        value = np.bincount(self.pair[rows], weight * self.table.value[rows], minlength=u)
-        with np.errstate(invalid="ignore", divide="ignore"):
-            return value / total, total

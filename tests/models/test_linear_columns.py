@@ -6,7 +6,7 @@ import numpy as np
 import torch
 from scipy.optimize import nnls
 
-from wildtype.models.pair_screen.linear import PENALTIES, LinearColumns
+from wildtype.models.linear_columns import PENALTIES, LinearColumns
 
 
 def problem() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
