@@ -12,6 +12,7 @@ import torch
 
 from tests.experiments.test_crosses import permuted, side_of
 from tests.screened import screened_dataset, strain_crosses
+from tests.tiny import tiny_dataset
 from wildtype.datasets import Dataset
 from wildtype.datasets.cross_draws import grid_of
 from wildtype.errors import ConfigError
@@ -204,6 +205,28 @@ def test_trees_beside_a_screen_are_refused() -> None:
     config = compose([*WORDS, "model.trees.bags=1"])
     with pytest.raises(ConfigError, match=r"model\.head\.screen=true with model\.trees\.bags=1"):
         train(config, dataset=screened_dataset(N))
+
+
+def test_a_phenotype_without_pairs_describes_none(tmp_path: Path) -> None:
+    table = MutantTable.build(
+        np.array([*range(20), *np.stack([np.zeros(19, int), np.arange(1, 20)], 1).ravel()]),
+        np.array([*range(21), *range(22, 60, 2)]),
+        phenotype=np.repeat([0, 1], [20, 19]),
+        value=np.random.default_rng(0).standard_normal(39).astype(np.float32),
+    )
+    dataset = replace(tiny_dataset(), table=table)
+    with pytest.raises(ConfigError, match=r"describes pairs by fitness, of which no training row is a pair"):
+        train(
+            compose(
+                [
+                    *WORDS,
+                    "data.name=tiny-growth",
+                    "data.phenotypes=[fitness,epsilon]",
+                    f"run.folder={tmp_path}/run",
+                ]
+            ),
+            dataset=dataset,
+        )
 
 
 def test_an_ensemble_describes_pairs_once_and_keeps_its_members_weights(tmp_path: Path) -> None:

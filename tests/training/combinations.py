@@ -100,6 +100,7 @@ FACTORS: dict[str, list[Option]] = {
         Option("no measurements", (), DANGO + GNN),
         Option("evidence", ("model.evidence.tokens=4", "model.evidence.two=2", "model.evidence.neighbours=2"),
                TRANSFORMER),
+        Option("a whole screen", ("model.evidence.tokens=0", "model.head.screen=true"), TRANSFORMER),
         Option("evidence one edit away", ("model.evidence.tokens=3", "model.evidence.two=0",
                                           "model.evidence.neighbours=0", "model.head.smallest=true"),
                TRANSFORMER),

@@ -79,7 +79,8 @@ class ScreenReadout(nn.Module):
     def forward(self, mutants: MutantBatch) -> Tensor:
         """Return the readout [b, w] of a batch."""
         columns, unseen = self._described(mutants)
-        out: Tensor = self.layers(self.columns(columns)) + self.kind(unseen + 1)
+        components = self.columns(columns.to(self.columns.basis)).to(self.kind.weight)
+        out: Tensor = self.layers(components) + self.kind(unseen + 1)
         return out
 
     @torch.no_grad()
@@ -125,12 +126,17 @@ class ScreenReadout(nn.Module):
         Raises
         ------
         ConfigError
-            If no training row is a pair.
+            If no training row is a pair, or none of the first output.
         """
         similarity = rows.organism.similarity
         assert similarity is not None  # the model `needs` it
         learn = PairRows.of(rows.train, "cell_transformer with model.head.screen")
         matrix = rows.known.pair_matrix(rows.outputs[0])
+        if not matrix.known.any():
+            raise ConfigError(
+                f"model.head.screen=true describes pairs by {rows.outputs[0]}, of which no training row is a "
+                f"pair: name first in data.phenotypes what was measured of pairs"
+            )
         self.kernel = KernelWeights.of_screens(similarity, matrix, rows.known.screens)
         index = self.index(similarity, rows.known, rows.outputs)
         folds = {"gene_folds": GENE_FOLDS, "both_folds": BOTH_FOLDS}
