@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -20,6 +21,10 @@ os.environ.setdefault("NUMBA_CACHE_DIR", str(Path.home() / ".cache" / "wildtype"
 settings.register_profile("wildtype", deadline=None, derandomize="WILDTYPE_FUZZ_EXAMPLES" not in os.environ)
 settings.load_profile("wildtype")
 
+
+# Shells start jobs in the background with interrupts ignored, and programs that tests start would inherit that.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # Imports and rewritten assertions make millions of objects that stay: a quarter of the time of collecting
 # tests went into looking for garbage among them.
