@@ -22,7 +22,7 @@ settings.register_profile("wildtype", deadline=None, derandomize="WILDTYPE_FUZZ_
 settings.load_profile("wildtype")
 
 
-# Shells start jobs in the background with interrupts ignored, and programs that tests start would inherit that.
+# Shells start jobs in the background with interrupts ignored, which programs that tests start would inherit.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
