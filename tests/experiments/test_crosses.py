@@ -77,6 +77,23 @@ def side_of(data: RunData, table: MutantTable) -> np.ndarray:
     return data.sides.of_table(table)
 
 
+def with_a_users_pair(
+    predictor: Predictor, words: list[str], dataset: Dataset
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Give a model a low and a high value of a pair that its run has hidden.
+
+    Returns which crosses of the grid are of that pair, and the predictions of all with each value.
+    """
+    crosses = strain_crosses(grid_of(dataset))
+    side = side_of(prepare(compose(words), dataset), crosses)
+    (row, *_) = np.flatnonzero((side != TRAIN) & ~crosses.kind.reshape(-1, 2).any(axis=1))
+    pair = crosses.matrix(2)[row]
+    named = ",".join(dataset.organism.genes.names[g] for g in pair)
+    tables = (pd.DataFrame({"genes": [named], "epsilon": [value]}) for value in (-0.9, 0.9))
+    low, high = (predictor.with_evidence(table).checkpoint.predict(crosses) for table in tables)
+    return (crosses.matrix(2) == pair).all(axis=1), low, high
+
+
 SLOW = [pytest.param(split, marks=pytest.mark.slow) for split in ("one-unseen", "any-unseen", "unseen")]
 
 

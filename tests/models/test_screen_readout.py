@@ -6,11 +6,10 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 import pytest
 import torch
 
-from tests.experiments.test_crosses import permuted, side_of
+from tests.experiments.test_crosses import permuted, side_of, with_a_users_pair
 from tests.screened import screened_dataset, strain_crosses
 from tests.tiny import tiny_dataset
 from wildtype.datasets import Dataset
@@ -166,19 +165,7 @@ def test_values_and_listing_of_hidden_crosses_change_no_prediction(tmp_path: Pat
 
 
 def test_a_users_pairs_change_predictions_of_others_and_never_of_themselves(loaded: Predictor) -> None:
-    dataset = screened_dataset(N)
-    crosses = strain_crosses(grid_of(dataset))
-    side = side_of(prepare(compose(WORDS), dataset), crosses)
-    (row, *_) = np.flatnonzero((side != TRAIN) & ~crosses.kind.reshape(-1, 2).any(axis=1))
-    pair = crosses.matrix(2)[row]
-    named = ",".join(dataset.organism.genes.names[g] for g in pair)
-
-    def given(value: float) -> np.ndarray:
-        frame = pd.DataFrame({"genes": [named], "epsilon": [value]})
-        return loaded.with_evidence(frame).checkpoint.predict(crosses)
-
-    itself = (crosses.matrix(2) == pair).all(axis=1)
-    low, high = given(-0.9), given(0.9)
+    itself, low, high = with_a_users_pair(loaded, WORDS, screened_dataset(N))
     np.testing.assert_array_equal(low[itself], high[itself])
     assert not np.array_equal(low, high)
 

@@ -11,11 +11,10 @@ from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 import pytest
 import torch
 
-from tests.experiments.test_crosses import permuted, side_of
+from tests.experiments.test_crosses import permuted, side_of, with_a_users_pair
 from tests.screened import screened_dataset, strain_crosses
 from tests.tiny import mixed_dataset, tiny_dataset
 from wildtype.datasets import Dataset
@@ -247,21 +246,10 @@ def test_members_of_an_ensemble_differ_and_are_averaged(tmp_path: Path) -> None:
 
 def test_a_users_pairs_change_predictions_of_others_and_never_of_themselves(loaded: Predictor) -> None:
     dataset = screened_dataset(N)
-    crosses = strain_crosses(grid_of(dataset))
-    side = side_of(prepare(compose(QUICK), dataset), crosses)
-    (row, *_) = np.flatnonzero((side != TRAIN) & ~crosses.kind.reshape(-1, 2).any(axis=1))
-    pair = crosses.matrix(2)[row]
-    named = ",".join(dataset.organism.genes.names[g] for g in pair)
-
-    def given(value: float) -> np.ndarray:
-        frame = pd.DataFrame({"genes": [named], "epsilon": [value]})
-        return loaded.with_evidence(frame).checkpoint.predict(crosses)
-
-    itself = (crosses.matrix(2) == pair).all(axis=1)
-    low, high, before = given(-0.9), given(0.9), loaded.checkpoint.predict(crosses)
+    itself, low, high = with_a_users_pair(loaded, QUICK, dataset)
     np.testing.assert_array_equal(low[itself], high[itself])
     assert not np.array_equal(low, high)
-    assert not np.array_equal(low, before)
+    assert not np.array_equal(low, loaded.checkpoint.predict(strain_crosses(grid_of(dataset))))
 
 
 def test_a_page_is_the_same_with_the_model_at_hand_and_reads_none(
