@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from copy import deepcopy
 from dataclasses import asdict, replace
 from itertools import pairwise
 from pathlib import Path
@@ -36,7 +35,6 @@ from wildtype.inference.predictor import Predictor, load
 from wildtype.models.described_pairs import UNSEEN
 from wildtype.models.ensemble import Ensemble
 from wildtype.models.pair_screen.model import PairScreen
-from wildtype.models.pair_screen.two_part import TwoPart
 from wildtype.models.registry import MODELS, model_class
 from wildtype.mutants.batch import MutantBatch
 from wildtype.mutants.grid import TRAIN, VALIDATION
@@ -338,21 +336,3 @@ def test_of_two_processes_the_first_fits(tmp_path: Path) -> None:
     sets = [["G001", "G002"], ["G003", "G004"]]
     a, b = (load(folder).predict(sets)["epsilon"] for folder in (alone.path, tmp_path / "2"))
     np.testing.assert_array_equal(a, b)
-
-
-def test_the_effect_of_a_cross_is_the_mean_of_its_forest_and_of_chance_times_strength(
-    loaded: Predictor,
-) -> None:
-    checkpoint = loaded.checkpoint
-    model = checkpoint.model
-    assert isinstance(model, PairScreen)
-    crosses = strain_crosses(grid_of(screened_dataset(N)))
-    found = checkpoint.predict(crosses)
-    at = {name: i for i, name in enumerate(loaded.phenotypes)}
-    product = (found[:, at["negative"]] + found[:, at["positive"]]) * found[:, at["epsilon_listed"]]
-    without = deepcopy(model)
-    without.two_part = TwoPart()
-    forest = replace(checkpoint, model=without).predict(crosses)
-    np.testing.assert_allclose(found[:, 0], (forest[:, 0] + product) / 2, atol=1e-6)
-    np.testing.assert_array_equal(found[:, 1:], forest[:, 1:])
-    assert not np.allclose(forest[:, 0], product, atol=1e-3)

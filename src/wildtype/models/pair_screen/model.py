@@ -3,11 +3,10 @@
 Columns of `wildtype.evidence.pair_columns` describe a pair by all visible crosses of the screen, and a forest
 for each output answers: one for pairs of two seen genes, one for pairs with one unseen gene, and one
 for pairs of two unseen genes. Each is the mean of trees that may ask for every column and of trees that read
-closed forms of the whole screen alone. E[ε] is the mean of its forest and of what the other outputs say of it
-(`TwoPart`). Of a map, in which every known pair was measured, answers are the mean of that forest and a
-weighted sum of columns, and for unseen genes the sum alone. A map of few pairs is answered by a sum, with
-weights of at least 0, of what other screens say, unless more columns clearly err less on left-out pairs.
-Nothing but the kernel of genes is trained by gradients.
+closed forms of the whole screen alone. Of a map, in which every known pair was measured, answers are the mean
+of that forest and a weighted sum of columns, and for unseen genes the sum alone. A map of few pairs is
+answered by a sum, with weights of at least 0, of what other screens say, unless more columns clearly err less
+on left-out pairs. Nothing but the kernel of genes is trained by gradients.
 
 Legend: b mutants · u distinct pairs · f columns · p outputs.
 """
@@ -44,7 +43,6 @@ from wildtype.models.interface import (
 from wildtype.models.linear_columns import LinearColumns
 from wildtype.models.monotone_trees import BinnedColumns, TreeSettings
 from wildtype.models.pair_screen.config import PairScreenConfig
-from wildtype.models.pair_screen.two_part import TwoPart
 from wildtype.mutants.batch import MutantBatch
 from wildtype.mutants.loader import Batches
 from wildtype.nn.forest import Forest, ForestSums
@@ -95,7 +93,6 @@ class PairScreen(Model):
             {_name(i, unseen): Forest() for i in range(len(outputs)) for unseen in UNSEEN}
         )
         self.linear = nn.ModuleDict({str(unseen): LinearColumns() for unseen in UNSEEN})
-        self.two_part = TwoPart()
         self.kernel = KernelWeights()
         self._together: dict[int, ForestSums] = {}
 
@@ -141,7 +138,6 @@ class PairScreen(Model):
             # Of the measured output alone; where it has no trees, the weighted sum answers.
             said = linear(x).to(found)
             found[:, 0] = (found[:, 0] + said) / 2 if len(forests.forests[0]) else said
-        found[:, 0] = self.two_part(found)
         return found
 
     def _sums(self, unseen: int) -> ForestSums:
@@ -165,7 +161,6 @@ class PairScreen(Model):
         self.kernel = KernelWeights.of_screens(similarity, matrix, rows.known.screens)
         index = self._index(matrix, similarity, rows.known.screens)
         learn = PairRows.of(rows.train, config.name)
-        self.two_part = TwoPart.of(self.outputs, learn, rows)
         counts = []
         # Listed pairs are few: all are described with one unseen gene, and then stand for fewer than others.
         share = np.where(self._listed(learn), 1.0, config.one_unseen)
