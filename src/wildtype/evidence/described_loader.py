@@ -46,6 +46,11 @@ class OutOfFoldPairs:
     share : float
         Of pairs that are described as if a gene were unseen, where they can be, drawn anew in every epoch.
     seed : int
+
+    Attributes
+    ----------
+    columns : float32 [r, f]
+        Of all descriptions.
     """
 
     def __init__(
@@ -63,7 +68,14 @@ class OutOfFoldPairs:
         pair = np.concatenate([rows for rows, _ in parts.values()])
         unseen = np.concatenate([np.full(len(rows), number) for number, (rows, _) in parts.items()])
         order = np.lexsort((unseen, pair))
-        self._columns = np.concatenate([columns for _, columns in parts.values()])[order]
+        place = np.empty_like(order)
+        place[order] = np.arange(len(order))
+        self.columns = np.empty((len(order), next(iter(parts.values()))[1].shape[1]), np.float32)
+        done = 0
+        # One part after the other: joined before they are sorted, they would be in memory three times.
+        for rows, columns in parts.values():
+            self.columns[place[done : done + len(rows)]] = columns
+            done += len(rows)
         self._unseen = unseen[order]
         self._first = np.searchsorted(pair[order], np.arange(u + 1))
         self._seen = np.bincount(pair[unseen == 0], minlength=u)
@@ -84,10 +96,10 @@ class OutOfFoldPairs:
         first = mutants.offsets[:-1][rows][:, None] + torch.arange(2)
         pair = self._book.find(self._codes(mutants.gene[first].numpy(), mutants.kind[first].numpy()))
         place = np.where(pair >= 0, self._chosen[np.maximum(pair, 0)], -1)
-        columns = torch.full((len(mutants), self._columns.shape[1]), torch.nan)
+        columns = torch.full((len(mutants), self.columns.shape[1]), torch.nan)
         unseen = torch.full((len(mutants),), -1, dtype=torch.int64)
         rows, place = rows[torch.from_numpy(place >= 0)], place[place >= 0]
-        columns[rows] = torch.from_numpy(self._columns[place])
+        columns[rows] = torch.from_numpy(self.columns[place])
         unseen[rows] = torch.from_numpy(self._unseen[place])
         return columns, unseen
 

@@ -10,7 +10,7 @@ Legend: b mutants · m training descriptions · f columns · c components · w w
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -140,18 +140,17 @@ class ScreenReadout(nn.Module):
         self.kernel = KernelWeights.of_screens(similarity, matrix, rows.known.screens)
         index = self.index(similarity, rows.known, rows.outputs)
         folds = {"gene_folds": GENE_FOLDS, "both_folds": BOTH_FOLDS}
-        share = np.full(len(learn.pairs), ONE_UNSEEN)
+        alike = np.full(len(learn.pairs), ONE_UNSEEN)
         parts = {}
-        for unseen, found in described(index, learn.pairs, rows.seed, share=share, **folds):
+        for unseen, found in described(index, learn.pairs, rows.seed, share=alike, **folds):
             parts[unseen] = (found.pair, found.columns)
             for i, output in enumerate(self.outputs):
                 if output.form == "scalar":
                     self.start[_name(i, unseen)] = _fitted(i, found, learn, rows)
-        self.columns = Components.of([columns for _, columns in parts.values()], rows.seed)
         held = holdout_scheme(rows.train, rows.validation, rows.organism.genes)
-        source = OutOfFoldPairs(
-            learn.pairs, parts, rows.organism.genes, AS_UNSEEN.get(held, AS_UNSEEN["seen"]), rows.seed
-        )
+        share = AS_UNSEEN.get(held, AS_UNSEEN["seen"])
+        source = OutOfFoldPairs(learn.pairs, parts, rows.organism.genes, share, rows.seed)
+        self.columns = Components.of(source.columns, rows.seed)
         return DescribedLoader(train, source)
 
     def held_out(self, validation: Batches, rows: RunRows) -> Batches:
@@ -187,9 +186,8 @@ class Components(nn.Module):
         self.register_buffer("basis", torch.zeros(0, COMPONENTS))
 
     @classmethod
-    def of(cls, parts: Iterable[NDArray[np.float32]], seed: int) -> Components:
+    def of(cls, columns: NDArray[np.float32], seed: int) -> Components:
         """Return the components of descriptions [m, f]; O(m f²) for some 100,000 of them."""
-        columns = np.concatenate(list(parts))
         x = torch.from_numpy(columns[_some(np.arange(len(columns)), seed)])
         made = cls()
         known = ~x.isnan()
