@@ -23,15 +23,7 @@ from wildtype.experiments.folder import MEMBER, settings_of
 from wildtype.experiments.profile_writing import ProfileWriting
 from wildtype.experiments.record import of_data
 from wildtype.experiments.settings.schema import TrainConfig
-from wildtype.experiments.setup import (
-    build,
-    feature_scaling,
-    loaders,
-    of_member,
-    other_genes,
-    relations,
-    rows_of,
-)
+from wildtype.experiments.setup import build, feature_scaling, loaders, of_member, other_genes, relations
 from wildtype.experiments.start import Log
 from wildtype.models.checkpoint import Checkpoint
 from wildtype.models.ensemble import class_of
@@ -80,9 +72,8 @@ def fit_members(
             continue
         listening = [*callbacks, *_listeners(config, data, room)]
         batches = loaders(of_member(config, number, config.training.members), data, tensors, seed)
-        train, validation = members[number].pre_fit(
-            batches.train, batches.validation, rows_of(data, tensors, seed)
-        )
+        train, validation = members[number].pre_fit(batches.train, batches.validation, batches.rows)
+        del batches  # its rows are copies
         report = fit_model(
             members[number],
             tensors,
@@ -155,7 +146,7 @@ def post_fit(
         start = time.perf_counter()
         seed = derive(config.seed, "after member", number)
         batches = loaders(of_member(config, number, len(members)), data, tensors, seed, post_fit=True)
-        found = member.post_fit(batches.train, batches.validation, rows_of(data, tensors, seed))
+        found = member.post_fit(batches.train, batches.validation, batches.rows)
         log(f"member {number + 1}: {found}; {time.perf_counter() - start:.1f} s")
 
 

@@ -97,10 +97,11 @@ def _check_orders(config: TrainConfig, data: RunData) -> None:
 
 @dataclass(frozen=True)
 class Loaders:
-    """Batches of the training rows, in a new order every epoch, and of the validation rows."""
+    """Batches of the training rows, in a new order every epoch, and of the validation rows; and all rows."""
 
     train: Batches
     validation: Batches
+    rows: RunRows
 
 
 def loaders(
@@ -121,7 +122,7 @@ def loaders(
         train, validation = for_this_rank(train), for_this_rank(validation)
     rows = rows_of(data, organism, seed)
     kind = model_class(config.model.name)
-    return Loaders(*kind.batches(config.model, train, validation, rows, post_fit=post_fit))
+    return Loaders(*kind.batches(config.model, train, validation, rows, post_fit=post_fit), rows)
 
 
 def rows_of(data: RunData, organism: OrganismTensors, seed: int) -> RunRows:

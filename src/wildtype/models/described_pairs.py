@@ -20,8 +20,11 @@ from wildtype.evidence.other_screens import OtherScreen
 from wildtype.evidence.pair_index import PairIndex, Pairs
 from wildtype.evidence.pair_matrix import PairMatrix
 from wildtype.evidence.similarity import GeneSimilarity
+from wildtype.models.interface import RunRows
+from wildtype.models.linear_columns import LinearColumns
 from wildtype.mutants import MutantTable
 from wildtype.nn.forest import load_sizes
+from wildtype.seeds import generator
 
 UNSEEN = (0, 1, 2)
 """Numbers of unseen genes of a pair; what is learned from pairs of seen genes is worse than nothing for
@@ -144,3 +147,37 @@ def described(
             # Pairs that are described more often than others stand for fewer.
             weight = share.min() / share[rows] if unseen == 1 else np.ones(len(rows))
             yield unseen, DescribedPairs(rows, columns, weight)
+
+
+def weighted_sum(
+    output: int,
+    columns: NDArray[np.bool_],
+    found: DescribedPairs,
+    learn: PairRows,
+    rows: RunRows,
+    *,
+    rising: bool = False,
+    most: int | None = None,
+) -> LinearColumns:
+    """Return the sum of some columns that predicts an output, scaled, best; empty where it has no row.
+
+    ``columns`` bool [f] and ``rising`` are as of `LinearColumns.fit`; of more descriptions than ``most``, so
+    many are fitted to.
+    """
+    label, weight = learn.labels(output)
+    place = np.flatnonzero(~np.isnan(label[found.pair]))
+    if most is not None:
+        place = some_rows(place, most, rows.seed)
+    if not len(place):
+        return LinearColumns()
+    pair = found.pair[place]
+    value = (label[pair] - rows.mean[output]) / rows.sd[output]
+    weights = weight[pair] * found.weight[place]
+    return LinearColumns.fit(found.columns[place], value, weights, columns, rising=rising)
+
+
+def some_rows(rows: NDArray[np.int64], most: int, seed: int) -> NDArray[np.int64]:
+    """Return rows, or of more than ``most`` a random part, ascending."""
+    if len(rows) <= most:
+        return rows
+    return np.sort(generator(seed, "descriptions that are fitted to").choice(rows, most, replace=False))

@@ -199,7 +199,7 @@ class CellTransformer(ExplainableModel):
         screen = self.head.screen
         if screen is None:
             return train, validation
-        return screen.fit(train, rows), screen.held_out(validation, rows)
+        return screen.fit(train, validation, rows)
 
     @property
     def has_post_fit(self) -> bool:

@@ -24,14 +24,20 @@ from wildtype.evidence.holdout import holdout_scheme
 from wildtype.evidence.pair_index import PairIndex
 from wildtype.evidence.reference import ReferenceMeasurements
 from wildtype.evidence.similarity import GeneSimilarity
-from wildtype.models.described_pairs import UNSEEN, DescribedPairs, KernelWeights, PairRows, described
+from wildtype.models.described_pairs import (
+    UNSEEN,
+    KernelWeights,
+    PairRows,
+    described,
+    some_rows,
+    weighted_sum,
+)
 from wildtype.models.interface import Output, RunRows
 from wildtype.models.linear_columns import LinearColumns
 from wildtype.mutants.batch import MutantBatch
 from wildtype.mutants.loader import Batches
 from wildtype.nn.forest import load_sizes
 from wildtype.nn.threads import each
-from wildtype.seeds import generator
 
 FOLDS, GENE_FOLDS, BOTH_FOLDS = 5, 8, 5
 ONE_UNSEEN = 0.4
@@ -120,8 +126,10 @@ class ScreenReadout(nn.Module):
         matrix = known.pair_matrix(outputs[0])
         return PairIndex(matrix, similarity, FOLDS, self.kernel.learned(), known.screens, each)
 
-    def fit(self, train: Batches, rows: RunRows) -> Batches:
+    def fit(self, train: Batches, validation: Batches, rows: RunRows) -> tuple[Batches, Batches]:
         """Learn the kernel, the components and the sums from training rows; return batches with columns.
+
+        Held-out mutants are described by every visible cross, training pairs without themselves.
 
         Raises
         ------
@@ -146,12 +154,13 @@ class ScreenReadout(nn.Module):
             parts[unseen] = (found.pair, found.columns)
             for i, output in enumerate(self.outputs):
                 if output.form == "scalar":
-                    self.start[_name(i, unseen)] = _fitted(i, found, learn, rows)
+                    every = np.ones(found.columns.shape[1], bool)
+                    self.start[_name(i, unseen)] = weighted_sum(i, every, found, learn, rows, most=MOST)
         held = holdout_scheme(rows.train, rows.validation, rows.organism.genes)
         share = AS_UNSEEN.get(held, AS_UNSEEN["seen"])
         source = OutOfFoldPairs(learn.pairs, parts, rows.organism.genes, share, rows.seed)
         self.columns = Components.of(source.columns, rows.seed)
-        return DescribedLoader(train, source)
+        return DescribedLoader(train, source), DescribedLoader(validation, index, keep=True)
 
     def held_out(self, validation: Batches, rows: RunRows) -> Batches:
         """Return batches of held-out mutants with columns, by every visible cross."""
@@ -188,7 +197,7 @@ class Components(nn.Module):
     @classmethod
     def of(cls, columns: NDArray[np.float32], seed: int) -> Components:
         """Return the components of descriptions [m, f]; O(m f²) for some 100,000 of them."""
-        x = torch.from_numpy(columns[_some(np.arange(len(columns)), seed)])
+        x = torch.from_numpy(columns[some_rows(np.arange(len(columns)), MOST, seed)])
         made = cls()
         known = ~x.isnan()
         count = known.sum(0).clamp(min=1)
@@ -224,27 +233,6 @@ class Components(nn.Module):
     def _load_from_state_dict(self, state: Mapping[str, Any], prefix: str, *rest: Any) -> None:
         load_sizes(self, state, prefix)
         super()._load_from_state_dict(state, prefix, *rest)
-
-
-def _fitted(i: int, found: DescribedPairs, learn: PairRows, rows: RunRows) -> LinearColumns:
-    """Return the weighted sum of all columns that predicts an output best; empty where it has no row."""
-    label, weight = learn.labels(i)
-    place = _some(np.flatnonzero(~np.isnan(label[found.pair])), rows.seed)
-    if not len(place):
-        return LinearColumns()
-    pair = found.pair[place]
-    value = (label[pair] - rows.mean[i]) / rows.sd[i]
-    every = np.ones(found.columns.shape[1], bool)
-    weights = weight[pair] * found.weight[place]
-    return LinearColumns.fit(found.columns[place], value, weights, every, rising=False)
-
-
-def _some(rows: NDArray[np.int64], seed: int) -> NDArray[np.int64]:
-    """Return rows, or of more than `MOST` a random part, ascending."""
-    if len(rows) <= MOST:
-        return rows
-    rng = generator(seed, "descriptions that are fitted to")
-    return np.sort(rng.choice(rows, MOST, replace=False))
 
 
 def _name(output: int, unseen: int) -> str:

@@ -30,7 +30,14 @@ from wildtype.evidence.pair_index import PairIndex
 from wildtype.evidence.pair_matrix import PairMatrix
 from wildtype.evidence.reference import ReferenceMeasurements
 from wildtype.evidence.similarity import GeneSimilarity
-from wildtype.models.described_pairs import UNSEEN, DescribedPairs, KernelWeights, PairRows, described
+from wildtype.models.described_pairs import (
+    UNSEEN,
+    DescribedPairs,
+    KernelWeights,
+    PairRows,
+    described,
+    weighted_sum,
+)
 from wildtype.models.interface import (
     Model,
     ModelInputs,
@@ -193,25 +200,7 @@ class PairScreen(Model):
     ) -> None:
         columns = rising(names) | (np.array(names) == "additive")
         # Columns of unseen genes are few and noisy, and signs that follow the noise cost more there.
-        self.linear[str(unseen)] = self._sum_of(columns, found, learn, rows, rising=unseen > 0)
-
-    def _sum_of(
-        self,
-        columns: NDArray[np.bool_],
-        found: DescribedPairs,
-        learn: PairRows,
-        rows: RunRows,
-        *,
-        rising: bool = False,
-    ) -> LinearColumns:
-        """Return a weighted sum of some columns, fitted to the measured output; empty where it has no row."""
-        label, weight = learn.labels(0)
-        place = np.flatnonzero(~np.isnan(label[found.pair]))
-        if not len(place):
-            return LinearColumns()
-        pair = found.pair[place]
-        value = (label[pair] - rows.mean[0]) / rows.sd[0]
-        return LinearColumns.fit(found.columns[place], value, weight[pair], columns, rising=rising)
+        self.linear[str(unseen)] = weighted_sum(0, columns, found, learn, rows, rising=unseen > 0)
 
     def _left_to_screens(
         self, found: DescribedPairs, names: Sequence[str], learn: PairRows, rows: RunRows
@@ -221,12 +210,12 @@ class PairScreen(Model):
         It holds for pairs of unseen genes, too: what another screen says does not depend on who is seen here.
         """
         columns = rising(names) & of_screens(names)
-        whole, alone = self.linear["0"], self._sum_of(columns, found, learn, rows)
+        whole, alone = self.linear["0"], weighted_sum(0, columns, found, learn, rows)
         assert isinstance(whole, LinearColumns)
         if not len(alone.left_out) or whole.clearly_better(alone):
             return False
         # Few rows would give one of several alike columns a weight below 0.
-        kept = self._sum_of(columns, found, learn, rows, rising=True)
+        kept = weighted_sum(0, columns, found, learn, rows, rising=True)
         self.linear = nn.ModuleDict({str(unseen): deepcopy(kept) for unseen in UNSEEN})
         return True
 
