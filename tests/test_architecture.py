@@ -33,8 +33,8 @@ ARROWS: dict[str, set[str]] = {
     "cli": {"experiments"},
 }
 SHARED = {
-    "characters", "compiled", "errors", "files", "locks", "memory", "phases", "plugins", "seeds", "settings",
-    "tables", "terminal", "unpacking", "yaml_files",
+    "cache_lines", "characters", "compiled", "errors", "files", "locks", "memory", "phases", "plugins",
+    "seeds", "settings", "tables", "terminal", "unpacking", "yaml_files",
 }  # fmt: skip
 
 

@@ -18,6 +18,7 @@ from wildtype.evidence.hashed_sets import may_hold
 from wildtype.evidence.kernels import ADDED, REMOVED, REPLACED
 from wildtype.evidence.lookup import EvidenceIndex, EvidenceSizes
 from wildtype.evidence.measured import SHRINKAGE, Buckets, MeasuredSets, additive_effects
+from wildtype.evidence.similarity_kernels import UNKNOWN
 from wildtype.mutants import MutantTable
 
 
@@ -78,11 +79,11 @@ def test_of_many_candidates_the_tokens_are_the_best(
     alike = SIMILARITY.near.toarray() + np.maximum(profiles @ profiles.T, 0) ** 2
     for q in range(len(asked)):
         there = candidates.row[q] >= 0
-        row, edit, old, new = (column[q, there] for column in candidates)
+        row, edit, old, new, _ = (column[q, there] for column in candidates)
         score = np.where(edit == REPLACED, alike[old, new], np.where(edit == REMOVED, 8, 4))
         score = score + 16 * (every.measured.condition[row] == 0)
         scores = dict(zip(zip(row, edit, old, new, strict=True), score.tolist(), strict=True))
-        tokens = list(zip(*(column[q] for column in found), strict=True))
+        tokens = list(zip(*(column[q] for column in found[:4]), strict=True))
         assert len(set(tokens)) == 6 < len(scores)
         # Which of several equally good ones is a token is not promised.
         assert sorted(scores[token] for token in tokens) == pytest.approx(sorted(score)[-6:], abs=1e-6)
@@ -153,9 +154,31 @@ def test_similarity_is_what_its_channels_say() -> None:
     assert found[:, names.index("joint")] == pytest.approx(joint.reshape(-1), abs=1e-5)
     likeness = (profiles @ profiles.T).reshape(-1)
     assert found[:, names.index("label profiles")] == pytest.approx(likeness, abs=1e-5)
+    for i in range(len(SIMILARITY.relations)):
+        weights = SIMILARITY.adjacency(i).toarray().reshape(-1)
+        assert weights.any()
+        assert found[:, i] == pytest.approx(weights, abs=1e-6)
     parts = found[:, len(SIMILARITY.relations) : -2]
     assert parts.sum(1) == pytest.approx(joint.reshape(-1), abs=1e-5)
     assert (part.similar(np.array([-1]), np.array([2])) == 0).all()
+
+
+@pytest.mark.parametrize("few", [0, GENES], ids=["profiles", "products"])
+@pytest.mark.parametrize("tokens", [4, 500], ids=["the best", "all"])
+def test_products_found_with_mutants_are_those_of_their_genes(
+    few: int, tokens: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("wildtype.evidence.part.FEW", few)
+    rng = np.random.default_rng(5)
+    sizes = EvidenceSizes(tokens=tokens, two=0, replacements=2)
+    part = EvidenceIndex(SIMILARITY, measured(rng, 300, conditions=2), 1, sizes).part()
+    asked = measured(rng, 30, conditions=2)
+    one = part.one_edit(asked.gene, asked.offsets, asked.condition)
+    replaced = one.edit == REPLACED
+    assert replaced.any()
+    assert (one.alike[replaced] != UNKNOWN).any() == (tokens < 500)
+    np.testing.assert_array_equal(part.similar(one.old, one.new, one.alike), part.similar(one.old, one.new))
+    assert (one.alike[one.edit != REPLACED] == UNKNOWN).all()
 
 
 def test_values_of_kinds_and_phenotypes_are_averaged_per_mutant() -> None:

@@ -12,7 +12,8 @@ import numpy as np
 
 from wildtype.compiled import njit
 from wildtype.evidence.hashed_sets import COMPILED, Table, find, may_hold, set_bit
-from wildtype.evidence.neighbour_kernels import Csr, keep, weight_of
+from wildtype.evidence.neighbour_kernels import Csr, fetch_row, keep, row_product
+from wildtype.evidence.similarity_kernels import UNKNOWN
 
 FEW_GENES = 8
 """Genes of a query up to which replacements are tried in the order of their similarity."""
@@ -50,12 +51,16 @@ class Queries(NamedTuple):
 
 
 class OneEditAway(NamedTuple):
-    """Measured mutants one edit away, int64 [q, t]: row among the measured, kind of edit, genes; -1: none."""
+    """Measured mutants one edit away, int64 [q, t]: row among the measured, kind of edit, genes; -1: none.
+
+    ``alike`` float32 [q, t] is the product of the label profiles of both genes, or ``UNKNOWN``.
+    """
 
     row: Any
     edit: Any
     old: Any
     new: Any
+    alike: Any
 
 
 class TwoEditsAway(NamedTuple):
@@ -104,7 +109,7 @@ def _from_the_most_similar(
     ``reached`` and ``bucket_of`` [k] are scratch.
     """
     gene, offsets, condition = queries
-    row, edit, old, new = found
+    row, edit, old, new, _ = found
     less_slots, less_start = less
     whole_slots, whole_start = whole
     entry_gene, entry_row, place, marks = entries
@@ -199,14 +204,14 @@ def _one_edit(
     """
     # Arrays are taken out of their records once: inside the loops, each access would count references.
     gene, offsets, condition = queries
-    row, edit, old, new = found
+    row, edit, old, new, product_of = found
     less_slots, less_start = less
     whole_slots, whole_start = whole
     near_start, near_column, near_value = near
     profile_start, profile_column, profile_value = profiles
     t, reach = row.shape[1], ranking.gene.shape[1]
     reached, bucket_of = np.empty(FEW_GENES, np.int64), np.empty(FEW_GENES, np.int64)
-    moved = np.empty(t, np.int64)
+    moved, close = np.empty(t, np.int64), np.zeros(len(words), np.float32)
     for query in range(first, last):
         used = 0
         key = np.uint64(0)
@@ -237,8 +242,11 @@ def _one_edit(
             bucket = find(rest, less_slots)
             if bucket >= 0:
                 start, end = less_start[bucket], less_start[bucket + 1]
+                # What is near g and its profile, dense, once for all its replacements; 0 again below.
+                if crowded:
+                    for e in range(near_start[g], near_start[g + 1]):
+                        close[near_column[e]] = near_value[e]
                 if crowded and not len(product):
-                    # The profile of g dense, once for all its replacements; set to 0 again below.
                     for e in range(profile_start[g], profile_start[g + 1]):
                         spread[profile_column[e]] = profile_value[e]
                 for e in range(start, end):
@@ -246,21 +254,26 @@ def _one_edit(
                     if x == g:  # the query itself, in another condition: no edit
                         continue
                     score = np.float32(row_condition[entry_row[e]] == condition[query]) * np.float32(16)
+                    alike = UNKNOWN
                     if crowded:
-                        alike = np.float32(0)
                         if len(product):
                             alike = product[g, x]
                         else:
-                            for f in range(profile_start[x], profile_start[x + 1]):
-                                alike += profile_value[f] * spread[profile_column[f]]
-                        score += weight_of(g, x, near_start, near_column, near_value)
+                            if e + 1 < end:
+                                fetch_row(entry_gene[e + 1], profiles)
+                            alike = row_product(x, profiles, spread)
+                        score += close[x]
                         score += max(alike, np.float32(0)) ** 2
                     place = keep(score, best, used)
                     if place >= 0:
                         best[place] = score
                         row[query, place], edit[query, place] = entry_row[e], REPLACED
                         old[query, place], new[query, place] = g, x
+                        product_of[query, place] = alike
                         used = min(used + 1, t)
+                if crowded:
+                    for e in range(near_start[g], near_start[g + 1]):
+                        close[near_column[e]] = 0
                 if crowded and not len(product):
                     for e in range(profile_start[g], profile_start[g + 1]):
                         spread[profile_column[e]] = 0
@@ -273,6 +286,7 @@ def _one_edit(
                         best[place] = 8 + 16 * same
                         row[query, place], edit[query, place] = whole_row[e], REMOVED
                         old[query, place], new[query, place] = g, -1
+                        product_of[query, place] = UNKNOWN
                         used = min(used + 1, t)
         bucket = find(key, less_slots)
         if bucket >= 0:
@@ -283,6 +297,7 @@ def _one_edit(
                     best[place] = 4 + 16 * same
                     row[query, place], edit[query, place] = entry_row[e], ADDED
                     old[query, place], new[query, place] = -1, entry_gene[e]
+                    product_of[query, place] = UNKNOWN
                     used = min(used + 1, t)
         if used > ranked:
             # Stable: ties keep the order in which they were found.
@@ -292,6 +307,9 @@ def _one_edit(
                     moved[place] = column[query, order[place]]
                 for place in range(used):
                     column[query, place] = moved[place]
+            ordered = product_of[query, :used][order]
+            for place in range(used):
+                product_of[query, place] = ordered[place]
 
 
 def _two_edits(

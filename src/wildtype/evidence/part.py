@@ -27,6 +27,7 @@ from wildtype.evidence.measured import MeasuredSets, additive_effects
 from wildtype.evidence.neighbour_kernels import Csr
 from wildtype.evidence.pieces import Run
 from wildtype.evidence.similarity import GeneSimilarity
+from wildtype.evidence.similarity_kernels import UNKNOWN
 from wildtype.mutants.batch import MutantBatch
 from wildtype.mutants.evidence_tokens import (
     EquivalentMutants,
@@ -206,15 +207,19 @@ class EvidencePart:
         self.shared.run(-(-n // CHUNK), work)
         return Ranking(neighbour, near)
 
-    def similar(self, left: NDArray[np.int64], right: NDArray[np.int64]) -> NDArray[np.float32]:
+    def similar(
+        self, left: NDArray[np.int64], right: NDArray[np.int64], alike: NDArray[np.float32] | None = None
+    ) -> NDArray[np.float32]:
         """Return the similarity of genes [m, ...] in every channel [m, ..., c]; 0 where one of them is -1.
 
-        A row that repeats a left gene is cheaper than several rows with it.
+        A row that repeats a left gene is cheaper than several rows with it. ``alike`` [m, ...]: products of
+        label profiles, or ``UNKNOWN``.
         """
         s = self.shared.similarity
         rows, channels = len(left), len(s.channels)
         i, j = (np.ascontiguousarray(x).reshape(rows, math.prod(left.shape[1:])) for x in (left, right))
         graphs = Csr(s.indptr, s.indices, s.data)
+        products = np.full(i.shape, UNKNOWN) if alike is None else alike.reshape(i.shape)
         out = np.zeros((*i.shape, channels), np.float32)
         piece = max(CHUNK * 16 // max(i.shape[1], 1), 1)
 
@@ -222,7 +227,7 @@ class EvidencePart:
             spread = np.zeros(0 if len(self.products) else self.profiles.shape[1], np.float32)
             span = (at * piece, min((at + 1) * piece, rows))
             genes = (*s.lanes, graphs, s.links, self._profiles, self.products, s.scale)
-            similarity_kernels.similar(*span, i, j, *genes, spread, out)
+            similarity_kernels.similar(*span, i, j, *genes, spread, products, out)
 
         self.shared.run(-(-rows // piece), work)
         return out.reshape(*left.shape, channels)
@@ -236,8 +241,9 @@ class EvidencePart:
             at = np.where((gene >= 0) & (place >= 0), place, 0)
             near = self.neighbour[np.maximum(gene, 0), at]
             return self.similar(np.where(place >= 0, gene, -1), np.where(place >= 0, near, -1))
-        todo = np.unique(gene)
-        todo = todo[(todo >= 0) & ~self._made[todo]]
+        asked = np.zeros(len(self._made) + 1, bool)
+        asked[gene] = True  # -1 is the place after the last gene
+        todo = np.flatnonzero(asked[:-1] & ~self._made)
         if len(todo):
             near = self.neighbour[todo]
             self._table[todo] = self.similar(np.broadcast_to(todo[:, None], near.shape), near)
@@ -266,7 +272,8 @@ class EvidencePart:
         queries = Queries(gene, offsets, condition)
         q, t = len(offsets) - 1, shared.sizes.tokens
         ranked = t if shared.sizes.ranked is None else shared.sizes.ranked[0]
-        found = OneEditAway(*(np.full((q, t), -1, np.int64) for _ in range(4)))
+        row, edit, old, new = (np.full((q, t), -1, np.int64) for _ in range(4))
+        found = OneEditAway(row, edit, old, new, alike=np.full((q, t), UNKNOWN))
         entries = measured.entries if self._ranking.gene.shape[1] else NO_ENTRIES
 
         def work(i: int) -> None:
@@ -360,7 +367,7 @@ class EvidencePart:
         found = self.one_edit(gene, offsets, condition)
         value, known, same = self._values(found.row, condition)
         return OneEdit(
-            similarity=_tensor(self.similar(found.old, found.new)),
+            similarity=_tensor(self.similar(found.old, found.new, found.alike)),
             edit=_tensor(np.maximum(found.edit, 0)),
             old=_tensor(found.old),
             new=_tensor(found.new),
@@ -441,7 +448,7 @@ class EvidencePart:
 
 
 def _csr(matrix: sparse.csr_array) -> Csr:
-    return Csr(matrix.indptr, matrix.indices, matrix.data)
+    return Csr(matrix.indptr, matrix.indices.astype(np.uint32), matrix.data)
 
 
 def _tensor(array: NDArray[Any]) -> torch.Tensor:

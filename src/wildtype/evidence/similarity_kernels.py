@@ -9,9 +9,15 @@ from typing import Any
 
 import numpy as np
 
+from wildtype.cache_lines import fetch_all
 from wildtype.compiled import njit
 from wildtype.evidence.hashed_sets import COMPILED, may_hold, set_bit
-from wildtype.evidence.neighbour_kernels import Csr, weight_of
+from wildtype.evidence.neighbour_kernels import Csr, fetch_row, row_product, weight_of
+
+AHEAD = 2
+"""Tokens between a row of the embedding that is asked for and its use."""
+UNKNOWN = np.float32(2)
+"""Stands for a product of label profiles that was not computed: cosines are at most 1."""
 
 
 def _similar(
@@ -27,67 +33,97 @@ def _similar(
     product: Any,
     scale: Any,
     spread: Any,
+    alike: Any,
     out: Any,
 ) -> None:
     """Write the similarity of genes ``left`` and ``right`` [q, t] in every channel, where both are there.
 
     Channels: weight in every relation, cosine in every part of the embedding, in all of it, and of profiles.
-    ``out`` [q, t, c] is zero on entry. ``lanes`` [n, d, l] is the embedding by lanes, and ``part_of`` [l] the
-    part of each (see `GeneSimilarity.lanes`). ``graphs`` are all relations, one after the other: their
-    ``indptr`` is [relations, n + 1]; ``linked`` has the bits of pairs with a weight in any of them
-    (`hashed_sets.mark`). ``product`` holds the products [n, n] of all profiles, or nothing. ``spread``
-    [contexts] is scratch, zero on entry and exit: the profile of a left gene, made once for all its pairs in
-    a row.
+    ``out`` [q, t, c] is zero on entry. ``lanes`` [n, ``LANE``, l] is the embedding by lanes, and ``part_of``
+    the part of each (see `GeneSimilarity.lanes`). ``graphs`` are all relations, one after the other: their
+    ``indptr`` is [relations, n + 1]; ``linked`` has the bits of pairs with a weight (`_mark_links`).
+    ``product`` holds the products [n, n] of all profiles, or nothing; of ``alike`` [q, t] those that are not
+    ``UNKNOWN`` are such products already. ``spread`` [contexts] is scratch, zero on entry and exit.
     """
     graph_start, graph_column, graph_value = graphs
-    profile_start, profile_column, profile_value = profiles
-    relations, channels = len(graph_start), out.shape[2]
-    sums = np.zeros(len(part_of), np.float32)
+    relations, channels, width = len(graph_start), out.shape[2], lanes.shape[2]
+    parts = channels - relations - 2
+    sums, cosine = np.zeros(width, np.float32), np.zeros(parts, np.float32)
+    embedding, row = np.int64(lanes.ctypes.data), np.int64(4 * lanes.shape[1] * width)
     for at in range(first, last):
-        done = 0
-        while done < left.shape[1]:
-            # The next gene that was not compared yet, and all its pairs in this row.
-            i = left[at, done]
-            seen = i < 0
-            for before in range(done):
-                seen |= left[at, before] == i
-            if seen:
-                done += 1
+        # One short loop over the row's tokens after the other: what each reads stays near the processor.
+        for token in range(left.shape[1]):
+            i, j = left[at, token], right[at, token]
+            if i < 0 or j < 0:
                 continue
-            if not len(product):
-                for e in range(profile_start[i], profile_start[i + 1]):
-                    spread[profile_column[e]] = profile_value[e]
-            for token in range(done, left.shape[1]):
-                j = right[at, token]
-                if left[at, token] != i or j < 0:
-                    continue
-                if may_hold(_link(i, j), linked, 0, len(linked)):
-                    for x in range(relations):
-                        out[at, token, x] = scale[x] * weight_of(
-                            i, j, graph_start[x], graph_column, graph_value
-                        )
-                # Lane by lane in one vector, so that no product is summed across a vector.
-                sums[:] = 0
-                for d in range(lanes.shape[1]):
-                    for x in range(len(sums)):
-                        sums[x] += lanes[i, d, x] * lanes[j, d, x]
-                total = np.float32(0)
-                for x in range(len(sums)):
-                    channel = relations + part_of[x]
-                    out[at, token, channel] += scale[channel] * sums[x]
-                    total += sums[x]
-                alike = np.float32(0)
-                if len(product):
-                    alike = product[i, j]
-                else:
-                    for e in range(profile_start[j], profile_start[j + 1]):
-                        alike += profile_value[e] * spread[profile_column[e]]
-                out[at, token, channels - 2] = scale[channels - 2] * total
-                out[at, token, channels - 1] = scale[channels - 1] * alike
-            if not len(product):
-                for e in range(profile_start[i], profile_start[i + 1]):
-                    spread[profile_column[e]] = 0
-            done += 1
+            if token + AHEAD < left.shape[1] and right[at, token + AHEAD] >= 0:
+                later = embedding + right[at, token + AHEAD] * row
+                fetch_all(later, later + row)
+            # Lane by lane in one vector, so that no product is summed across a vector.
+            for x in range(width):
+                sums[x] = (
+                    lanes[i, 0, x] * lanes[j, 0, x]
+                    + lanes[i, 1, x] * lanes[j, 1, x]
+                    + lanes[i, 2, x] * lanes[j, 2, x]
+                    + lanes[i, 3, x] * lanes[j, 3, x]
+                    + lanes[i, 4, x] * lanes[j, 4, x]
+                    + lanes[i, 5, x] * lanes[j, 5, x]
+                    + lanes[i, 6, x] * lanes[j, 6, x]
+                    + lanes[i, 7, x] * lanes[j, 7, x]
+                )
+            for x in range(parts):
+                cosine[x] = 0
+            for x in range(len(part_of)):
+                cosine[part_of[x]] += sums[x]
+            total = np.float32(0)
+            for x in range(parts):
+                out[at, token, relations + x] = scale[relations + x] * cosine[x]
+                total += cosine[x]
+            out[at, token, channels - 2] = scale[channels - 2] * total
+        for token in range(left.shape[1]):
+            i, j = left[at, token], right[at, token]
+            if i < 0 or j < 0 or not may_hold(_link(i, j, 0), linked, 0, len(linked)):
+                continue
+            for x in range(relations):
+                if may_hold(_link(i, j, x + 1), linked, 0, len(linked)):
+                    out[at, token, x] = scale[x] * weight_of(i, j, graph_start[x], graph_column, graph_value)
+        _profile_products(at, left, right, profiles, product, spread, alike, out[..., channels - 1])
+        for token in range(left.shape[1]):
+            out[at, token, channels - 1] *= scale[channels - 1]
+
+
+def _profile_products(
+    at: int, left: Any, right: Any, profiles: Csr, product: Any, spread: Any, alike: Any, out: Any
+) -> None:
+    """Write the products of the profiles of one row's genes to ``out`` [q, t]; see `_similar`."""
+    profile_start, profile_column, profile_value = profiles
+    for done in range(left.shape[1]):
+        i = left[at, done]
+        if i < 0 or right[at, done] < 0:
+            continue
+        if alike[at, done] != UNKNOWN:
+            out[at, done] = alike[at, done]
+            continue
+        if len(product):
+            out[at, done] = product[i, right[at, done]]
+            continue
+        seen = False
+        for before in range(done):
+            seen |= left[at, before] == i and right[at, before] >= 0 and alike[at, before] == UNKNOWN
+        if seen:
+            continue
+        # The profile of this gene dense, once for all its pairs in the row.
+        for e in range(profile_start[i], profile_start[i + 1]):
+            spread[profile_column[e]] = profile_value[e]
+        for token in range(done, left.shape[1]):
+            j = right[at, token]
+            if left[at, token] != i or j < 0 or alike[at, token] != UNKNOWN:
+                continue
+            if token + 1 < left.shape[1]:
+                fetch_row(max(right[at, token + 1], 0), profiles)
+            out[at, token] = row_product(j, profiles, spread)
+        for e in range(profile_start[i], profile_start[i + 1]):
+            spread[profile_column[e]] = 0
 
 
 def _copy_similar(first: int, last: int, left: Any, place: Any, table: Any, out: Any) -> None:
@@ -99,22 +135,27 @@ def _copy_similar(first: int, last: int, left: Any, place: Any, table: Any, out:
                     out[at, token, x] = table[left[at, token], place[at, token], x]
 
 
-def _link(i: Any, j: Any) -> Any:
-    """Return a well mixed word for an ordered pair of genes."""
-    word = (np.uint64(i) << np.uint64(32)) | np.uint64(j)
+def _link(i: Any, j: Any, which: Any) -> Any:
+    """Return a well mixed word for an ordered pair of genes and a number below 256."""
+    word = (np.uint64(which) << np.uint64(56)) | (np.uint64(i) << np.uint64(28)) | np.uint64(j)
     word = (word ^ (word >> np.uint64(31))) * np.uint64(0x9E3779B97F4A7C15)
     return word ^ (word >> np.uint64(29))
 
 
 def _mark_links(indptr: Any, indices: Any, marks: Any) -> None:
-    """Set the bit of every pair with a weight in any relation; ``indptr`` [relations, n + 1]."""
+    """Set the bits of every pair with a weight: one for any relation, and one for each that has it.
+
+    ``indptr`` [relations, n + 1].
+    """
     for x in range(len(indptr)):
         for i in range(indptr.shape[1] - 1):
             for e in range(indptr[x, i], indptr[x, i + 1]):
-                set_bit(_link(i, indices[e]), marks, 0, len(marks))
+                set_bit(_link(i, indices[e], 0), marks, 0, len(marks))
+                set_bit(_link(i, indices[e], x + 1), marks, 0, len(marks))
 
 
 _link = njit(inline="always", **COMPILED)(_link)
+_profile_products = njit(**COMPILED)(_profile_products)
 mark_links = njit(**COMPILED)(_mark_links)
 similar = njit(**COMPILED)(_similar)
 copy_similar = njit(**COMPILED)(_copy_similar)

@@ -24,6 +24,7 @@ from numba import types
 from numba.extending import intrinsic
 from torch import Tensor
 
+from wildtype.cache_lines import fetch_line
 from wildtype.compiled import njit
 from wildtype.nn.threads import loops
 
@@ -35,7 +36,7 @@ _FAR = 128  # floats between source rows from which on packing pays
 _WORTH_THREADS = 2**23  # multiplications from which on waking a thread pays
 COMPILED = {"cache": True, "nogil": True, "error_model": "numpy"}
 
-_FLOAT, _BYTE, _INT, _LONG = ir.FloatType(), ir.IntType(8), ir.IntType(32), ir.IntType(64)
+_FLOAT, _INT, _LONG = ir.FloatType(), ir.IntType(32), ir.IntType(64)
 
 
 @intrinsic(prefer_literal=True)  # type: ignore[untyped-decorator]
@@ -97,7 +98,7 @@ def sum_of_rows(
             later = builder.add(edge, ir.Constant(_LONG, _AHEAD))
             ahead = row(builder.select(builder.icmp_signed("<", later, edges), later, edge))
             for offset in range(0, floats, 16):  # a cache line is 16 floats
-                _fetch(builder, builder.gep(ahead, [ir.Constant(_LONG, offset)]))
+                fetch_line(builder, builder.gep(ahead, [ir.Constant(_LONG, offset)]))
         if has_values:
             value = builder.load(builder.gep(values, [edge]))
             unset = ir.Constant(vector, ir.Undefined)
@@ -118,15 +119,6 @@ def sum_of_rows(
         return context.get_dummy_value()
 
     return types.void(width, weighted, added, *[types.int64] * 8), emit
-
-
-def _fetch(builder: Any, pointer: Any) -> None:
-    """Ask for the cache line at ``pointer``; harmless where nothing is there."""
-    name = "llvm.prefetch.p0"
-    kind = ir.FunctionType(ir.VoidType(), [_BYTE.as_pointer(), _INT, _INT, _INT])
-    prefetch = builder.module.globals.get(name) or ir.Function(builder.module, kind, name)
-    read, keep_near, data = (ir.Constant(_INT, value) for value in (0, 3, 1))
-    builder.call(prefetch, [builder.bitcast(pointer, _BYTE.as_pointer()), read, keep_near, data])
 
 
 @njit(inline="always")  # type: ignore[untyped-decorator]
