@@ -6,7 +6,7 @@ n genes.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any
 
@@ -126,6 +126,28 @@ class MutantBatch:
         batch = cls.from_table(table.take(found.first))
         columns = {n: None if c is None else c[targets] for n, c in table.columns(TARGETS).items()}
         return replace(batch, mutant=torch.from_numpy(found.mutant[targets]), **_tensors(columns))
+
+    @classmethod
+    def of_mutants(cls, batches: Sequence[MutantBatch]) -> MutantBatch:
+        """Return the mutants of several batches as one, without targets: what can be asked about them."""
+        if len(batches) == 1:
+            return batches[0]
+        size = torch.cat([batch.offsets.diff() for batch in batches])
+        nothing = torch.zeros(0)
+
+        def all_of(name: str) -> Any:
+            columns = [getattr(batch, name) for batch in batches]
+            return None if columns[0] is None else torch.cat(columns)
+
+        return cls(
+            offsets=torch.cat([torch.zeros(1, dtype=torch.int64), size.cumsum(0)]),
+            condition=all_of("condition"),
+            **{name: all_of(name) for name in MutantTable.ENTRIES},
+            phenotype=nothing.long(),
+            value=nothing,
+            sd=nothing,
+            mutant=nothing.long(),
+        )
 
     def take(self, rows: Tensor) -> MutantBatch:
         """Return the mutants at ``rows`` [R] (int64), in that order; O(selected genes and targets)."""

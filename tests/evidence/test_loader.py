@@ -1,0 +1,49 @@
+"""Evidence that is looked up for several batches together."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tests.evidence.examples import MANY, SIMILARITY, measured, same
+from wildtype.evidence import loader as module
+from wildtype.evidence.loader import EvidenceLoader
+from wildtype.evidence.lookup import EvidenceIndex
+from wildtype.evidence.out_of_fold import OutOfFold
+from wildtype.mutants.loader import MutantLoader
+
+
+@pytest.mark.parametrize("together", [1, 20, 10**6])
+@pytest.mark.parametrize("phenotypes", [1, 3], ids=["a target each", "several targets"])
+def test_a_batch_has_its_evidence_however_many_are_looked_up_together(
+    together: int, phenotypes: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "TOGETHER", together)
+    table = measured(np.random.default_rng(0), 75, conditions=2, phenotypes=phenotypes)
+    index = EvidenceIndex(SIMILARITY, table, phenotypes, MANY)
+    sources = [OutOfFold(index, {"seen": 1.0, "one": 1.0, "none": 1.0}, 0) for _ in range(2)]
+    plain = MutantLoader(table, 8, shuffle=True, seed=1)
+    loader = EvidenceLoader(MutantLoader(table, 8, shuffle=True, seed=1), sources[0])
+    for epoch in (0, 1):
+        loader.set_epoch(epoch)
+        plain.set_epoch(epoch)
+        sources[1].set_epoch(epoch)
+        served, expected = list(loader), list(plain)
+        assert len(served) == len(expected) == len(loader) > 5
+        for one, other in zip(served, expected, strict=True):
+            assert one.gene.tolist() == other.gene.tolist()
+            assert one.value.tolist() == other.value.tolist()
+            assert one.evidence is not None
+            assert same(one.evidence, sources[1].tokens_of(other))
+
+
+def test_evidence_that_never_changes_is_looked_up_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    table = measured(np.random.default_rng(2), 30)
+    index = EvidenceIndex(SIMILARITY, table, 1, MANY)
+    calls: list[int] = []
+    original = index.tokens_of
+    monkeypatch.setattr(index, "tokens_of", lambda asked: calls.append(len(asked)) or original(asked))
+    loader = EvidenceLoader(MutantLoader(table, 8), index, keep=True)
+    first, second = list(loader), list(loader)
+    assert sum(calls) == sum(map(len, first))
+    assert all(a is b for a, b in zip(first, second, strict=True))
