@@ -157,7 +157,7 @@ def test_resume_and_reproduce_take_the_recorded_number_of_threads(
 
     def threads(wanted: int) -> object:
         taken.append(wanted)
-        return real(wanted)
+        return real(1)  # two threads beside another test wait for each other
 
     monkeypatch.setattr(fit, "_threads", threads)
     rule = "wildtype.experiments.run.threads_of_training"
