@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from math import isnan
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -144,3 +148,27 @@ def test_a_tree_of_one_long_path(side: int) -> None:
     found = forest(torch.from_numpy(x[:, None])).numpy()
     np.testing.assert_array_equal(found, plain(forest, x[:, None]))
     assert len(set(found.tolist())) == leaves
+
+
+EVALUATED = """
+import torch
+from wildtype.nn.forest import Forest, ForestSums
+
+children, split = torch.tensor([[1, 2], [0, 0], [0, 0]]), torch.tensor([0.5, 1.0, 2.0]).double()
+forest = Forest.of([(torch.tensor([0, -1, -1]), children, split, torch.zeros(3).bool())])
+assert ForestSums([forest])(torch.tensor([[0.0], [1.0]])).tolist() == [[1.0], [2.0]]
+"""
+
+
+@pytest.mark.slow
+def test_what_one_process_compiled_the_next_one_reads(tmp_path: Path) -> None:
+    kept: list[list[str]] = []
+    for _ in range(2):
+        subprocess.run(
+            [sys.executable, "-c", EVALUATED],
+            env={**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)},
+            check=True,
+        )
+        kept.append(sorted(path.name for path in tmp_path.rglob("*.nbc")))
+    assert any("add_trees" in name for name in kept[0])
+    assert kept[1] == kept[0]

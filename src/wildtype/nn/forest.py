@@ -6,13 +6,15 @@ Legend: b rows · f features · t trees · v nodes of all trees · o forests.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor, nn
 
 from wildtype.errors import ShapeError
-from wildtype.nn.quantised_trees import QuantisedTrees
+
+if TYPE_CHECKING:
+    from wildtype.nn.quantised_trees import QuantisedTrees
 
 Tree = tuple[Tensor, Tensor, Tensor, Tensor]
 """Feature (−1: a leaf), children [·, 2] (within the tree), threshold or the leaf's value, and whether what is
@@ -120,6 +122,9 @@ class ForestSums:
             a is b and i == j for (a, i), (b, j) in zip(now, self._of, strict=True)
         )
         if self._made is None or not same:
+            # numba is slow to import: not before trees are evaluated.
+            from wildtype.nn.quantised_trees import QuantisedTrees
+
             arrays = [tuple(buffer.cpu().numpy() for buffer in each[:-1]) for each in buffers]
             starts = [float(each[-1]) for each in buffers]
             self._made, self._of = QuantisedTrees(list(zip(arrays, starts, strict=True))), now

@@ -16,19 +16,16 @@ tree · o forests.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
-from math import isnan
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from wildtype.nn.threads import loops
+from wildtype.nn.tree_kernels import BLOCK, add_trees
 
-BLOCK = 64
-"""Rows that are at a tree together: their codes in 200 columns fill half of a nearest cache."""
 PIECE = 4 * BLOCK
 """Rows that a thread takes at a time."""
 BITS = 8
@@ -118,14 +115,13 @@ class QuantisedTrees:
         """Return the sum of every forest [b, o] for columns [b, f]."""
         out = np.tile(self.start, (len(x), 1))
         x = np.ascontiguousarray(x)
-        kernel = _compiled()
         columns = (self.column, self.first, self.threshold)
         most = int(self.bytes.max(initial=1))
 
         def work(i: int) -> None:
             rows = slice(i * PIECE, (i + 1) * PIECE)
             code, alive = np.zeros(2 * len(self.column) * BLOCK, self.code), np.empty(most * BLOCK, np.uint8)
-            kernel(x[rows], *columns, *self.steps, *self.leaves, self.forest, code, alive, out[rows])
+            add_trees(x[rows], *columns, *self.steps, *self.leaves, self.forest, code, alive, out[rows])
 
         loops(-(-len(x) // PIECE), work)
         return out
@@ -180,111 +176,3 @@ def _within(sizes: Ints) -> Ints:
 def _smallest(most: int) -> np.dtype[Any]:
     """Return the smallest type of whole numbers without a sign that holds ``most``."""
     return next(np.dtype(kind) for kind in ("u1", "u2", "u4") if most <= np.iinfo(kind).max)
-
-
-@cache
-def _compiled() -> Callable[..., None]:
-    """Return the loop over blocks of rows, compiled by numba and kept on disk."""
-    # numba is slow to import: not before trees are evaluated.
-    from wildtype.compiled import njit
-
-    exact = njit(cache=True, nogil=True, boundscheck=False)
-    # Whole numbers without a sign: numba looks for negative positions, counted from the end, otherwise, and
-    # these loops are done for many rows at once only where nothing is left to look for.
-    width, one, nil, every = np.uintp(BLOCK), np.uintp(1), np.uintp(0), np.uint8(255)
-
-    @exact  # type: ignore[untyped-decorator]
-    def write_codes(x: Any, column: Any, first: Any, threshold: Any, code: Any) -> None:
-        rows, right = np.uintp(len(x)), np.uintp(len(column)) * width
-        entry, low = np.empty(BLOCK), np.empty(BLOCK, np.uint32)
-        for c in range(len(column)):
-            place, asks = np.uintp(c) * width, threshold[first[c] : first[c + 1]]
-            for i in range(nil, rows):
-                entry[i], low[i] = x[i, column[c]], 0
-            # Halving without a jump: which half is next is data, and would be guessed wrongly. Rows take
-            # a step beside each other, so that none waits for its own last one.
-            size = len(asks)
-            while size > 1:
-                half = size >> 1
-                for i in range(nil, rows):
-                    low[i] += np.uint32(half) * np.uint32(
-                        asks[np.uintp(low[i]) + np.uintp(half - 1)] < entry[i]
-                    )
-                size -= half
-            for i in range(nil, rows):
-                below = np.uintp(low[i]) + np.uintp(asks[np.uintp(low[i])] < entry[i])
-                number = nil if isnan(entry[i]) else below + one
-                code[place + i] = number
-                # Without a sign: 0 - 1 is the largest number.
-                code[right + place + i] = number - one
-
-    @exact  # type: ignore[untyped-decorator]
-    def take_leaves(
-        start: Any, stop: Any, asked: Any, limit: Any, byte: Any, keep: Any, code: Any, alive: Any
-    ) -> None:
-        for s in range(start, stop):
-            place, left = np.uintp(asked[s]), np.uintp(byte[s]) * width
-            most, kept = limit[s], keep[s]
-            for i in range(nil, width):
-                alive[left + i] &= kept if code[place + i] > most else every
-
-    @exact  # type: ignore[untyped-decorator]
-    def find_leaves(alive: Any, count: Any, found: Any, place: Any) -> None:
-        for i in range(nil, width):
-            found[i], place[i] = alive[i], 0
-        # How many bytes without a leaf come first, and the first byte with one.
-        for b in range(one, count):
-            at = b * width
-            for i in range(nil, width):
-                place[i] += found[i] == 0
-                found[i] = found[i] if found[i] != 0 else alive[at + i]
-        for i in range(nil, width):
-            lowest = np.uint8(found[i] & np.uint8(~found[i] + np.uint8(1)))
-            # Which power of 2 it is, bit by bit of the answer.
-            high = np.uint8((lowest & 0xF0) != 0) << 2 | np.uint8((lowest & 0xCC) != 0) << 1
-            found[i] = np.uint8(high) | np.uint8((lowest & 0xAA) != 0)
-
-    @exact  # type: ignore[untyped-decorator]
-    def add_leaves(leaf: Any, begin: Any, found: Any, place: Any, out: Any) -> None:
-        for i in range(nil, width):
-            out[i] += leaf[begin + (np.uintp(place[i]) << np.uintp(3) | np.uintp(found[i]))]
-
-    @exact  # type: ignore[untyped-decorator]
-    def add_trees(
-        x: Any,
-        column: Any,
-        first: Any,
-        threshold: Any,
-        ends: Any,
-        asked: Any,
-        limit: Any,
-        byte: Any,
-        keep: Any,
-        count: Any,
-        begin: Any,
-        leaf: Any,
-        forest: Any,
-        code: Any,
-        alive: Any,
-        out: Any,
-    ) -> None:
-        total = np.empty((out.shape[1], BLOCK))
-        found, place = np.empty(BLOCK, np.uint8), np.empty(BLOCK, np.uint16)
-        for start in range(0, len(x), BLOCK):
-            rows = min(BLOCK, len(x) - start)
-            # A last block is not full: what stands in the other rows is a code, too.
-            write_codes(x[start : start + rows], column, first, threshold, code)
-            # In loops: how an assignment of arrays says that shapes differ takes numba seconds to compile.
-            for o in range(len(total)):
-                for i in range(rows):
-                    total[o, i] = out[start + i, o]
-            for t in range(len(count)):
-                alive[:] = every
-                take_leaves(ends[t], ends[t + 1], asked, limit, byte, keep, code, alive)
-                find_leaves(alive, count[t], found, place)
-                add_leaves(leaf, begin[t], found, place, total[forest[t]])
-            for o in range(len(total)):
-                for i in range(rows):
-                    out[start + i, o] = total[o, i]
-
-    return add_trees  # type: ignore[no-any-return]
