@@ -13,12 +13,14 @@ from wildtype.evidence.out_of_fold import OutOfFold
 from wildtype.mutants.loader import MutantLoader
 
 
+@pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize("together", [1, 20, 10**6])
 @pytest.mark.parametrize("phenotypes", [1, 3], ids=["a target each", "several targets"])
 def test_a_batch_has_its_evidence_however_many_are_looked_up_together(
-    together: int, phenotypes: int, monkeypatch: pytest.MonkeyPatch
+    together: int, phenotypes: int, threads: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "TOGETHER", together)
+    monkeypatch.setattr("torch.get_num_threads", lambda: threads)
     table = measured(np.random.default_rng(0), 75, conditions=2, phenotypes=phenotypes)
     index = EvidenceIndex(SIMILARITY, table, phenotypes, MANY)
     sources = [OutOfFold(index, {"seen": 1.0, "one": 1.0, "none": 1.0}, 0) for _ in range(2)]
@@ -47,3 +49,25 @@ def test_evidence_that_never_changes_is_looked_up_once(monkeypatch: pytest.Monke
     first, second = list(loader), list(loader)
     assert sum(calls) == sum(map(len, first))
     assert all(a is b for a, b in zip(first, second, strict=True))
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_an_epoch_that_was_left_changes_no_other(threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "TOGETHER", 16)
+    monkeypatch.setattr("torch.get_num_threads", lambda: threads)
+    table = measured(np.random.default_rng(3), 75)
+    index = EvidenceIndex(SIMILARITY, table, 1, MANY)
+    left, whole = (
+        EvidenceLoader(MutantLoader(table, 8, shuffle=True, seed=1), OutOfFold(index, {"seen": 1.0}, 0))
+        for _ in range(2)
+    )
+    started = iter(left)
+    for _ in range(2):
+        next(started)
+    for loader in (left, whole):
+        loader.set_epoch(1)
+    for one, other in zip(left, whole, strict=True):
+        assert one.evidence is not None
+        assert other.evidence is not None
+        assert same(one.evidence, other.evidence)
+    assert not list(started)  # it ended as the next one was chosen

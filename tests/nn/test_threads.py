@@ -6,7 +6,7 @@ from threading import Event, get_ident
 import pytest
 import torch
 
-from wildtype.nn.threads import each, loops, shares
+from wildtype.nn.threads import ahead, each, loops, shares
 
 
 @pytest.fixture(autouse=True)
@@ -87,3 +87,56 @@ def test_an_error_in_another_thread_is_raised(run):
 
     with pytest.raises(ValueError, match="elsewhere"):
         run(5, fail)
+
+
+def test_work_ahead_is_done_in_order_in_one_thread_while_the_one_before_is_used():
+    begun: list[tuple[int, int, int]] = []
+    second = Event()
+
+    def work(i: int) -> int:
+        begun.append((i, get_ident(), torch.get_num_threads()))
+        if i == 1:
+            second.set()
+        return 10 * i
+
+    answers = []
+    for i, answer in ahead(range(4), work):
+        answers.append(answer())
+        if i == 0:
+            assert second.wait(60)  # the second is done while the first is at hand
+    assert answers == [0, 10, 20, 30]
+    assert [i for i, _, _ in begun] == [0, 1, 2, 3]
+    assert len({thread for _, thread, _ in begun}) == 1
+    assert begun[0][1] != get_ident()
+    assert {threads for _, _, threads in begun} == {1}
+    assert torch.get_num_threads() == 3
+
+
+def test_without_a_second_thread_work_is_done_where_it_is_asked_for():
+    torch.set_num_threads(1)
+    done = [(i, answer()) for i, answer in ahead(range(3), lambda i: (i, get_ident()))]
+    assert done == [(i, (i, get_ident())) for i in range(3)]
+
+
+def test_an_error_ahead_is_raised_where_the_answer_is_wanted():
+    def work(i: int) -> int:
+        if i == 1:
+            raise ValueError("one")
+        return i
+
+    answers = [answer for _, answer in ahead(range(3), work)]
+    assert (answers[0](), answers[2]()) == (0, 2)
+    with pytest.raises(ValueError, match="one"):
+        answers[1]()
+
+
+def test_nothing_is_done_ahead_of_items_that_nobody_asks_for():
+    begun: list[int] = []
+    for i, answer in ahead(range(100), begun.append):
+        answer()
+        if i == 3:
+            break
+    before = len(begun)
+    assert before <= 6
+    torch.ones(3).sum()
+    assert len(begun) == before

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from itertools import pairwise
+from collections.abc import Generator, Iterable, Iterator
+from itertools import islice, pairwise
 from typing import Protocol
 
 import numpy as np
@@ -11,6 +11,7 @@ import numpy as np
 from wildtype.mutants.batch import MutantBatch
 from wildtype.mutants.evidence_tokens import EvidenceTokens
 from wildtype.mutants.loader import Batches
+from wildtype.nn.threads import ahead
 from wildtype.phases import phase
 
 KEPT = 20_000
@@ -46,12 +47,15 @@ class EvidenceLoader:
     def __init__(self, loader: Batches, evidence: Evidence, *, keep: bool = False) -> None:
         self.loader, self.evidence, self.keep = loader, evidence, keep
         self._kept: list[MutantBatch] = []
+        self._serving: Generator[MutantBatch] | None = None
 
     def __len__(self) -> int:
         return len(self.loader)
 
     def set_epoch(self, epoch: int) -> None:
-        """Choose the epoch that is served next."""
+        """Choose the epoch that is served next; what is still served of another one ends."""
+        if self._serving is not None:
+            self._serving.close()  # nobody looks up evidence while its folds are drawn
         self.loader.set_epoch(epoch)
         if hasattr(self.evidence, "set_epoch"):
             self.evidence.set_epoch(epoch)
@@ -63,7 +67,8 @@ class EvidenceLoader:
         served: list[MutantBatch] = []
         # Batches are kept only if all of them fit: part of an epoch would be of no use for the next.
         room = KEPT if self.keep else 0
-        for batch in self._looked_up():
+        self._serving = self._looked_up()
+        for batch in self._serving:
             room -= len(batch) * self._size(batch)
             if room >= 0:
                 served.append(batch)
@@ -73,17 +78,22 @@ class EvidenceLoader:
         if room >= 0:
             self._kept = served
 
-    def _looked_up(self) -> Iterator[MutantBatch]:
-        """Serve all batches with their evidence, several of which are looked up together."""
-        waiting: list[MutantBatch] = []
-        size = TOGETHER  # the first batch tells how large the evidence of a mutant is
-        for batch in self.loader:
-            waiting.append(batch)
-            if sum(map(len, waiting)) * size >= TOGETHER:
-                yield from self._answered(waiting)
-                size = self._size(batch)
-                waiting = []
-        yield from self._answered(waiting)
+    def _looked_up(self) -> Generator[MutantBatch]:
+        """Serve all batches with their evidence, looked up for several together and ahead of their use."""
+        batches = iter(self.loader)
+        for first in islice(batches, 1):
+            with phase("representation"):
+                first.evidence = self.evidence.tokens_of(first)
+            yield first
+            together = max(TOGETHER // self._size(first), 1)
+            for group, tokens in ahead(_groups(batches, together), self._tokens):
+                with phase("representation"):
+                    found = tokens()
+                    _hand_out(found, group)
+                yield from group
+
+    def _tokens(self, group: list[MutantBatch]) -> EvidenceTokens:
+        return self.evidence.tokens_of(MutantBatch.of_mutants(group))
 
     @staticmethod
     def _size(batch: MutantBatch) -> int:
@@ -91,17 +101,25 @@ class EvidenceLoader:
         assert batch.evidence is not None
         return max(batch.evidence.one.value.shape[-1] // 4, 1)
 
-    def _answered(self, batches: list[MutantBatch]) -> Iterator[MutantBatch]:
-        if not batches:
-            return
-        with phase("representation"):
-            tokens = self.evidence.tokens_of(MutantBatch.of_mutants(batches))
-        if len(batches) == 1:
-            batches[0].evidence = tokens
-            yield batches[0]
-            return
-        rows = pairwise(np.cumsum([0, *(len(batch) for batch in batches)]).tolist())
-        genes = pairwise(np.cumsum([0, *(len(batch.gene) for batch in batches)]).tolist())
-        for batch, (start, stop), (first, last) in zip(batches, rows, genes, strict=True):
-            batch.evidence = tokens.slice(start, stop, first, last)
-            yield batch
+
+def _groups(batches: Iterable[MutantBatch], mutants: int) -> Iterator[list[MutantBatch]]:
+    """Yield lists of batches with at least so many mutants each; the last one may have fewer."""
+    group: list[MutantBatch] = []
+    for batch in batches:
+        group.append(batch)
+        if sum(map(len, group)) >= mutants:
+            yield group
+            group = []
+    if group:
+        yield group
+
+
+def _hand_out(tokens: EvidenceTokens, batches: list[MutantBatch]) -> None:
+    """Give each batch its share of the tokens of all."""
+    if len(batches) == 1:
+        batches[0].evidence = tokens
+        return
+    rows = pairwise(np.cumsum([0, *(len(batch) for batch in batches)]).tolist())
+    genes = pairwise(np.cumsum([0, *(len(batch.gene) for batch in batches)]).tolist())
+    for batch, (start, stop), (first, last) in zip(batches, rows, genes, strict=True):
+        batch.evidence = tokens.slice(start, stop, first, last)

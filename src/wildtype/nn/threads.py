@@ -9,12 +9,16 @@ from __future__ import annotations
 
 import functools
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from threading import Barrier, Lock
+from typing import TypeVar
 
 import torch
+
+Item = TypeVar("Item")
+Made = TypeVar("Made")
 
 _one_at_a_time, _making = Lock(), Lock()
 _pools: dict[int, tuple[int, ThreadPoolExecutor]] = {}
@@ -110,6 +114,31 @@ def shares(count: int, work: Callable[[int, int], None], *, together: bool = Tru
     each(ranges, one)
 
 
+def ahead(items: Iterable[Item], work: Callable[[Item], Made]) -> Iterator[tuple[Item, Callable[[], Made]]]:
+    """Yield every item and a call that returns ``work`` of it, done by a thread while the one before is used.
+
+    Work is done in order and one after the other, in one thread with one of torch's, so that it may keep a
+    state; what it raises is raised by the call. Where torch has a single thread, the call does the work.
+    """
+    if torch.get_num_threads() < 2:
+        for item in items:
+            yield item, lambda item=item: work(item)  # type: ignore[misc]
+        return
+    with _started(1) as pool:
+        waiting: list[tuple[Item, Future[Made]]] = []
+        try:
+            for item in items:
+                waiting.append((item, pool.submit(work, item)))
+                if len(waiting) > 1:
+                    done, future = waiting.pop(0)
+                    yield done, future.result
+            for done, future in waiting:
+                yield done, future.result
+        except BaseException:  # also where nobody asks for more
+            pool.shutdown(cancel_futures=True)
+            raise
+
+
 def _stop(todo: Iterator[int], parts: list[Future[None]]) -> None:
     """Let no piece begin any more, and wait for those that have: callers own what they write to."""
     for _ in todo:
@@ -147,6 +176,7 @@ def _started(threads: int) -> ThreadPoolExecutor:
     met = Barrier(threads)
 
     def start(_: int) -> None:
+        torch.get_num_threads()  # the first question in a thread gives it the process's number
         torch.set_num_threads(1)  # OpenMP's number belongs to the thread that sets it
         met.wait()  # holds every thread until all have started: a fast one would take another's turn
 
