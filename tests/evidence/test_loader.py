@@ -11,6 +11,7 @@ from wildtype.evidence.loader import EvidenceLoader
 from wildtype.evidence.lookup import EvidenceIndex
 from wildtype.evidence.out_of_fold import OutOfFold
 from wildtype.mutants.loader import MutantLoader
+from wildtype.nn.threads import ahead
 
 
 @pytest.mark.parametrize("threads", [1, 2])
@@ -25,7 +26,7 @@ def test_a_batch_has_its_evidence_however_many_are_looked_up_together(
     index = EvidenceIndex(SIMILARITY, table, phenotypes, MANY)
     sources = [OutOfFold(index, {"seen": 1.0, "one": 1.0, "none": 1.0}, 0) for _ in range(2)]
     plain = MutantLoader(table, 8, shuffle=True, seed=1)
-    loader = EvidenceLoader(MutantLoader(table, 8, shuffle=True, seed=1), sources[0])
+    loader = EvidenceLoader(MutantLoader(table, 8, shuffle=True, seed=1), sources[0], ahead=ahead)
     for epoch in (0, 1):
         loader.set_epoch(epoch)
         plain.set_epoch(epoch)
@@ -58,7 +59,9 @@ def test_an_epoch_that_was_left_changes_no_other(threads: int, monkeypatch: pyte
     table = measured(np.random.default_rng(3), 75)
     index = EvidenceIndex(SIMILARITY, table, 1, MANY)
     left, whole = (
-        EvidenceLoader(MutantLoader(table, 8, shuffle=True, seed=1), OutOfFold(index, {"seen": 1.0}, 0))
+        EvidenceLoader(
+            MutantLoader(table, 8, shuffle=True, seed=1), OutOfFold(index, {"seen": 1.0}, 0), ahead=ahead
+        )
         for _ in range(2)
     )
     started = iter(left)

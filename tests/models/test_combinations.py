@@ -85,7 +85,7 @@ def in_double(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let likenesses of genes and additive effects, which are single, be double."""
     part = INDEX.part()
     similar, traits = part.similar, part.traits_of
-    monkeypatch.setattr(part, "similar", lambda i, j: similar(i, j).astype(np.float64))
+    monkeypatch.setattr(part, "similar", lambda *genes: similar(*genes).astype(np.float64))
     monkeypatch.setattr(part, "traits_of", lambda i, j: traits(i, j).astype(np.float64))
     monkeypatch.setattr(part, "effects", part.effects.astype(np.float64))
     monkeypatch.setattr(INDEX, "part", lambda hidden=None: part)

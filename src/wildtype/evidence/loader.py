@@ -8,10 +8,10 @@ from typing import Protocol
 
 import numpy as np
 
+from wildtype.evidence.pieces import Ahead, as_asked
 from wildtype.mutants.batch import MutantBatch
 from wildtype.mutants.evidence_tokens import EvidenceTokens
 from wildtype.mutants.loader import Batches
-from wildtype.nn.threads import ahead
 from wildtype.phases import phase
 
 KEPT = 20_000
@@ -42,10 +42,15 @@ class EvidenceLoader:
         Looked up for each batch; its ``set_epoch``, if it has one, is called as epochs begin.
     keep : bool
         Whether every epoch is the same, so that evidence of few mutants need be looked up but once.
+    ahead : callable
+        Yields groups of batches and calls that return their evidence: `nn.threads.ahead` looks it up in a
+        thread of its own while the batches before are used.
     """
 
-    def __init__(self, loader: Batches, evidence: Evidence, *, keep: bool = False) -> None:
-        self.loader, self.evidence, self.keep = loader, evidence, keep
+    def __init__(
+        self, loader: Batches, evidence: Evidence, *, keep: bool = False, ahead: Ahead = as_asked
+    ) -> None:
+        self.loader, self.evidence, self.keep, self.ahead = loader, evidence, keep, ahead
         self._kept: list[MutantBatch] = []
         self._serving: Generator[MutantBatch] | None = None
 
@@ -86,7 +91,7 @@ class EvidenceLoader:
                 first.evidence = self.evidence.tokens_of(first)
             yield first
             together = max(TOGETHER // self._size(first), 1)
-            for group, tokens in ahead(_groups(batches, together), self._tokens):
+            for group, tokens in self.ahead(_groups(batches, together), self._tokens):
                 with phase("representation"):
                     found = tokens()
                     _hand_out(found, group)

@@ -28,7 +28,7 @@ from wildtype.mutants.evidence_tokens import EvidenceTokens
 from wildtype.mutants.loader import Batches
 from wildtype.nn.ragged import segment_sum
 from wildtype.nn.sparse import SparseOperator
-from wildtype.nn.threads import loops
+from wildtype.nn.threads import ahead, loops
 
 
 def check_rows(config: CellTransformerConfig, phenotypes: Sequence[str], members: int) -> None:
@@ -54,7 +54,7 @@ def with_evidence(
     if index is None:
         return train, validation
     if not config.reads_measurements:
-        return EvidenceLoader(train, index), EvidenceLoader(validation, index, keep=True)
+        return EvidenceLoader(train, index, ahead=ahead), EvidenceLoader(validation, index, keep=True)
     fractions = dict(config.evidence.holdout)
     if not fractions:
         fractions = {holdout_scheme(rows.train, rows.validation, rows.organism.genes): 1.0}
@@ -62,7 +62,7 @@ def with_evidence(
     hiding = OutOfFold(index, fractions, rows.seed)
     experts = config.evidence.experts and "seen" not in fractions
     return (
-        EvidenceLoader(train, hiding),
+        EvidenceLoader(train, hiding, ahead=ahead),
         # Validation mutants of an expert lack as many genes as its training mutants; otherwise early stopping
         # would select for another task.
         EvidenceLoader(validation, OutOfFold(index, fractions, rows.seed) if experts else index, keep=True),
