@@ -167,7 +167,11 @@ def test_threads_that_were_set_stay() -> None:
 
 @pytest.mark.slow
 def test_a_process_becomes_several_that_know_of_each_other() -> None:
-    program = "import os; print(os.environ['RANK'], os.environ['WORLD_SIZE'], os.environ['LOCAL_WORLD_SIZE'])"
+    # One write each: lines of processes that write piece by piece would mix.
+    program = (
+        "import os; names = 'RANK', 'WORLD_SIZE', 'LOCAL_WORLD_SIZE'; "
+        "os.write(1, (' '.join(os.environ[name] for name in names) + chr(10)).encode())"
+    )
     code = (
         f"import sys; sys.argv = [{sys.executable!r}, '-c', {program!r}]; "
         f"from {become.__module__} import become; become(2)"
