@@ -136,7 +136,5 @@ def test_nothing_is_done_ahead_of_items_that_nobody_asks_for():
         answer()
         if i == 3:
             break
-    before = len(begun)
-    assert before <= 6
-    torch.ones(3).sum()
-    assert len(begun) == before
+    # The next one may have begun before nobody asked for more.
+    assert begun in ([0, 1, 2, 3], [0, 1, 2, 3, 4])

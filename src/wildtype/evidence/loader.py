@@ -16,8 +16,6 @@ from wildtype.phases import phase
 
 KEPT = 20_000
 """Mutants whose evidence is kept, of a loader that never changes (fewer with several phenotypes)."""
-
-
 TOGETHER = 4096
 """Mutants whose evidence is looked up in one call (fewer with several phenotypes): out of fold, some ten or
 thirty indices answer each its share of them, and a share of few mutants costs more in calls than in lookups.
@@ -93,8 +91,7 @@ class EvidenceLoader:
             together = max(TOGETHER // self._size(first), 1)
             for group, tokens in self.ahead(_groups(batches, together), self._tokens):
                 with phase("representation"):
-                    found = tokens()
-                    _hand_out(found, group)
+                    _hand_out(tokens(), group)
                 yield from group
 
     def _tokens(self, group: list[MutantBatch]) -> EvidenceTokens:

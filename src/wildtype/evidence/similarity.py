@@ -25,7 +25,8 @@ NEAREST = 40
 NEAREST_FLOOR = 0.05
 """Cosines of embeddings below this are chance."""
 LANE = 8
-"""Columns of a lane of the embedding: few, so that small parts are not filled up with zeros."""
+"""Columns of a lane of the embedding: few, so that small parts are not filled up with zeros. The loop of
+`similarity_kernels.similar` over them is written out."""
 VECTOR = 16
 """Numbers in the widest vector of a processor."""
 PROFILE_SCALE = 5.0

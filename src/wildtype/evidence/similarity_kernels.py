@@ -59,7 +59,8 @@ def _similar(
             if token + AHEAD < left.shape[1] and right[at, token + AHEAD] >= 0:
                 later = embedding + right[at, token + AHEAD] * row
                 fetch_all(later, later + row)
-            # Lane by lane in one vector, so that no product is summed across a vector.
+            # Lane by lane in one vector, so that no product is summed across a vector. The `LANE` products of
+            # a lane are written out: a loop over them would keep its sums in memory.
             for x in range(width):
                 sums[x] = (
                     lanes[i, 0, x] * lanes[j, 0, x]

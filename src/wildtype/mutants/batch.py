@@ -129,7 +129,7 @@ class MutantBatch:
 
     @classmethod
     def of_mutants(cls, batches: Sequence[MutantBatch]) -> MutantBatch:
-        """Return the mutants of several batches as one, without targets: what can be asked about them."""
+        """Return the mutants of several batches of a table as one, without targets, to ask about them."""
         if len(batches) == 1:
             return batches[0]
         size = torch.cat([batch.offsets.diff() for batch in batches])
