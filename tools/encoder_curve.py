@@ -19,6 +19,7 @@ LEVELS = {
     ("epochs", "forty"): "no encoder, five times the epochs",
     ("encoder", "two"): "two layers",
     ("encoder", "two-prior"): "two layers, graph priors 0.1",
+    ("encoder", "two-pretrained"): "two layers, graph priors 0.1, pre-trained",
 }
 """Factors and levels of the plan, and what they are."""
 
@@ -59,7 +60,7 @@ def draw(plans: dict[str, dict[str, dict[str, Any]]], target: Path) -> None:
     from matplotlib import pyplot
 
     figure, axes = pyplot.subplots(figsize=(6, 3.4), layout="constrained")
-    for name, mark in zip(LEVELS.values(), ("o-", "o--", "s-", "^-"), strict=True):
+    for name, mark in zip(LEVELS.values(), ("o-", "o--", "s-", "^-", "v-"), strict=True):
         points = [(i, rows[name]["test"]["mean"]) for i, rows in enumerate(plans.values()) if name in rows]
         axes.plot(*zip(*points, strict=True) if points else ([], []), mark, label=name)
     axes.set_xticks(range(len(plans)), list(plans))

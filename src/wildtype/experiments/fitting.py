@@ -34,7 +34,7 @@ from wildtype.profiling.record import FILE
 from wildtype.profiling.step_trace import TRACES, StepTrace
 from wildtype.seeds import derive
 from wildtype.training.epoch_table import EpochTable
-from wildtype.training.fit import FitReport, fit_model
+from wildtype.training.fit import FitReport, accelerator, fit_model
 from wildtype.training.loggers import LOGS, RunLabels
 from wildtype.training.saved_weights import read_snapshots
 from wildtype.training.step_log import StepLog
@@ -51,11 +51,12 @@ def fit_members(
     fingerprint: str,
     callbacks: Sequence[Callback] = (),
     loggers: list[Logger] | None = None,
+    log: Log = lambda text: None,
 ) -> tuple[list[Model], list[FitReport]]:
     """Fit ``model``, and further members in subdirectories; snapshots are members too.
 
     ``callbacks`` of Lightning listen to the training of every member. ``loggers`` takes up those of the first
-    one, which the caller then closes.
+    one, which the caller then closes; ``log`` is told what a pre-training learned.
     """
     labels = config_labels(config, data, folder)
     members, reports, rank_zero = [model], [], world().is_rank_zero
@@ -71,7 +72,10 @@ def fit_members(
             reports.append(FitReport.without_gradients())
             continue
         listening = [*callbacks, *_listeners(config, data, room)]
+        resume = config.run.resume and (not number or (room / "resume").is_dir())
         batches = loaders(of_member(config, number, config.training.members), data, tensors, seed)
+        if config.execution == "training" and not resume:
+            _pretrain(config, data, members[number], tensors, seed, log)
         train, validation = members[number].pre_fit(batches.train, batches.validation, batches.rows)
         del batches  # its rows are copies
         report = fit_model(
@@ -83,7 +87,7 @@ def fit_members(
             folder=room,
             seed=seed,
             fingerprint=fingerprint,
-            resume=config.run.resume and (not number or (room / "resume").is_dir()),
+            resume=resume,
             show=config.run.progress,
             execution=config.execution,
             recorder=None if writing is None else writing.recorder,
@@ -106,6 +110,22 @@ def fit_members(
             for weights in read_snapshots(room, config.training)
         ]
     return members, reports
+
+
+def _pretrain(
+    config: TrainConfig, data: RunData, model: Model, tensors: OrganismTensors, seed: int, log: Log
+) -> None:
+    """Let a model learn from the wild type alone, where training will take place."""
+    device = "cpu"
+    if accelerator(config.training) == "gpu":
+        device = f"cuda:{world().rank % world().local}"
+    scaling = feature_scaling(config, data)
+    start = time.perf_counter()
+    blocks = () if scaling is None else scaling.blocks
+    found = model.to(device).pretrain(tensors.to(device), data.dataset.organism.graphs, blocks, seed)
+    model.to("cpu")
+    if found:
+        log(f"{found}; {time.perf_counter() - start:.1f} s")
 
 
 def config_labels(config: TrainConfig, data: RunData, folder: Path) -> RunLabels:

@@ -194,7 +194,9 @@ def _train(config: TrainConfig, dataset: Dataset | None, log: Log, loggers: list
             log(f"relation {text}: {relation.edges:,} edges of genes of the run; rows not used: {left}")
 
     with PeakMemory() as memory:
-        members, reports = fit_members(fitted, data, model, tensors, folder, fingerprint, loggers=loggers)
+        members, reports = fit_members(
+            fitted, data, model, tensors, folder, fingerprint, loggers=loggers, log=log
+        )
         if config.execution != "training":
             return Run(folder)
         start = time.perf_counter()

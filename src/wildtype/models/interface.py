@@ -36,6 +36,7 @@ from wildtype.mutants.loader import Batches
 from wildtype.nn.sparse import SparseOperator
 from wildtype.nn.valid_pairs import ValidPairs
 from wildtype.organism import GeneGraphs, Organism
+from wildtype.organism.features import BlockScaling
 
 __all__ = [
     "CLS",
@@ -310,6 +311,16 @@ class Model(nn.Module, ABC):
         With ``post_fit``, they are those that `post_fit` is fitted to.
         """
         return train, validation
+
+    def pretrain(
+        self, organism: OrganismTensors, graphs: GeneGraphs, blocks: Sequence[BlockScaling], seed: int
+    ) -> str:
+        """Learn from the wild type alone, and return what was learned; empty: nothing was asked for.
+
+        It comes first, where training starts from drawn weights, and is not asked of one that is resumed.
+        Organism and model are on the device of training, and ``blocks`` are the columns of the features.
+        """
+        return ""
 
     def pre_fit(self, train: Batches, validation: Batches, rows: RunRows) -> tuple[Batches, Batches]:
         """Fit what training by gradients starts from, and return its batches with what is read besides.

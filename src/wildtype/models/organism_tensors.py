@@ -184,6 +184,10 @@ class OrganismTensors:
         """Return the same for validation and prediction, which have no use for auxiliary losses."""
         return replace(self, priors={}, valid={}, tested={})
 
+    def with_features(self, features: Tensor) -> OrganismTensors:
+        """Return the same with other features [n, f] of its genes."""
+        return replace(self, features=features)
+
     @property
     def outside_tokens(self) -> Tensor:
         """Tokens left out of every normaliser: CLS and the appended genes."""

@@ -87,6 +87,22 @@ class PriorConfig:
 
 
 @dataclass
+class PretrainingConfig:
+    """What the encoder learns from the wild type alone, before the first mutant."""
+
+    steps: int = setting(
+        0,
+        "Steps in which hidden feature blocks and edges of genes are told from what is left; 0: none.",
+        minimum=0,
+    )
+    hidden: float = setting(
+        0.3, "Fraction of the feature blocks of all genes that a step hides.", above=0, below=1
+    )
+    edges: float = setting(1.0, "Weight of the edges beside the feature blocks; 0: none.", minimum=0)
+    learning_rate: float = setting(1e-3, "Highest learning rate of these steps.", above=0)
+
+
+@dataclass
 class EvidenceConfig:
     """Measurements of similar mutants, as an input."""
 
@@ -224,6 +240,7 @@ class CellTransformerConfig:
     features: bool = setting(True, "Project and add the gene features of the organism.")
     leave_out: list[str] = setting([], "Feature blocks not to use.")
     prior: PriorConfig = field(default_factory=PriorConfig)
+    pretraining: PretrainingConfig = field(default_factory=PretrainingConfig)
     head: HeadConfig = field(default_factory=HeadConfig)
     evidence: EvidenceConfig = field(default_factory=EvidenceConfig)
     trees: TreesConfig = field(default_factory=TreesConfig)
@@ -252,6 +269,11 @@ def check(config: CellTransformerConfig) -> None:
     if not (config.table or config.features):
         raise ConfigError(
             "model.table=false and model.features=false leave the genes without any input: set one true"
+        )
+    if config.pretraining.steps and not config.features:
+        raise ConfigError(
+            f"model.pretraining.steps={config.pretraining.steps} hides features of genes, and "
+            f"model.features=false leaves genes without any: set one of them otherwise"
         )
     if not (config.head.direct or config.head.heads or config.head.relations or config.evidence.tokens):
         raise ConfigError(

@@ -21,6 +21,7 @@ from wildtype.models.cell_transformer.encoder import Encoder
 from wildtype.models.cell_transformer.equivalents import Equivalents
 from wildtype.models.cell_transformer.head import STATE, PerturbationHead
 from wildtype.models.cell_transformer.post_fit import fit_beyond_start, fit_equivalents, fit_trees
+from wildtype.models.cell_transformer.pretraining import pretrain
 from wildtype.models.cell_transformer.rows import (
     check_rows,
     evidence_index,
@@ -40,6 +41,7 @@ from wildtype.models.interface import (
     Prediction,
     RunRows,
     WildType,
+    message_operator,
     prior_operator,
 )
 from wildtype.models.registry import check
@@ -48,6 +50,7 @@ from wildtype.mutants.loader import Batches
 from wildtype.nn.sparse import SparseOperator
 from wildtype.nn.valid_pairs import ValidPairs
 from wildtype.organism import GeneGraphs, Organism
+from wildtype.organism.features import BlockScaling
 
 
 class CellTransformer(ExplainableModel):
@@ -193,6 +196,16 @@ class CellTransformer(ExplainableModel):
     ) -> tuple[Batches, Batches]:
         """Return the batches with evidence, out of fold for training mutants."""
         return with_evidence(config, train, validation, rows, trees=post_fit)
+
+    def pretrain(
+        self, organism: OrganismTensors, graphs: GeneGraphs, blocks: Sequence[BlockScaling], seed: int
+    ) -> str:
+        """Let the encoder tell hidden features and edges of genes, for ``model.pretraining.steps``."""
+        settings = self.config.pretraining
+        if not settings.steps:
+            return ""
+        edges = {name: message_operator(graphs, name) for name in graphs if graphs[name].nnz}
+        return pretrain(self.encoder, settings, organism, blocks, edges, self.prior_heads, seed)
 
     def pre_fit(self, train: Batches, validation: Batches, rows: RunRows) -> tuple[Batches, Batches]:
         """Fit what outputs start from, where the head reads a screen, and add its columns to the batches."""
