@@ -3,8 +3,8 @@
 Runs are pairs of equal seed and fold of a split that hides genes: one that looks at other screens
 (``data.screens`` with ``data.unseen_in_screens=true``), and one that does not. Test rows are grouped by what
 the other screens measured of them. A pair that one of them measured is *replication*; of one that none did,
-but whose new genes they have, it is *transfer*. Genes are new that the split hides. Predictions are stored:
-no run is trained again. A list of significant pairs is predicted anew, since a run tests a sample of crosses.
+but whose new genes they have, it is *transfer*. Genes are new that the split hides; of a split that hides
+none, pairs of known genes are compared. Predictions are stored: no run is trained again. A list of significant pairs is predicted anew, since a run tests a sample of crosses.
 """
 
 from __future__ import annotations
@@ -99,10 +99,13 @@ class Measured:
         genes = [tuple(sorted(text.split(","))) for text in frame["genes"]]
         measured = np.array([pair in self.pairs for pair in genes], bool)
         known = np.array([self.genes.issuperset(new) for new in frame["new"]], bool)
-        for count, text in ((1, "new gene"), (2, "two new genes")):
+        for count, text in enumerate(("no new gene", "new gene", "two new genes")):
             rows = frame["new"].map(len).to_numpy() == count
             yield f"{text}, all rows", rows
             yield f"{text}, pair measured elsewhere (replication)", rows & measured
+            if not count:
+                yield f"{text}, pair not measured elsewhere", rows & ~measured
+                continue
             yield f"{text} elsewhere, pair not measured (transfer)", rows & known & ~measured
             yield f"{text}, not elsewhere", rows & ~known & ~measured
 
@@ -158,10 +161,17 @@ def _rows(run: Path, phenotype: str) -> dict[str, pd.DataFrame]:
     frames = {"test rows": pd.read_parquet(run / "predictions.parquet")}
     if (run / EXTERNAL).exists():
         frames |= {str(name): part for name, part in pd.read_parquet(run / EXTERNAL).groupby("dataset")}
-    return {
-        name: frame[(frame["phenotype"] == phenotype) & (frame["unseen"] > 0) & np.isfinite(frame["value"])]
-        for name, frame in frames.items()
-    }
+    # Of a split that hides genes, what was tested of known genes has no part in the question.
+    hides = bool(_held_out(run))
+
+    def asked(frame: pd.DataFrame) -> pd.DataFrame:
+        of_genes = (frame["unseen"] > 0) == hides
+        chosen: pd.DataFrame = frame[
+            (frame["phenotype"] == phenotype) & of_genes & np.isfinite(frame["value"])
+        ]
+        return chosen
+
+    return {name: asked(frame) for name, frame in frames.items()}
 
 
 def _listed_rows(run: Path, phenotype: str, name: str) -> pd.DataFrame:

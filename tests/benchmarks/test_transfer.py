@@ -36,12 +36,12 @@ def stored(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(transfer, "LEAST", 20)
 
 
-def a_run(folder: Path, name: str, noise: float) -> Path:
+def a_run(folder: Path, name: str, noise: float, *, hides: bool = True) -> Path:
     """Write the predictions of a run, whose errors have a standard deviation ``noise``."""
     _, seed, fold = name.split("-")
     pairs = [(a, b) for i, a in enumerate(GENES) for b in GENES[i + 1 :]]
     value = np.random.default_rng([int(seed), int(fold)]).normal(0, 0.1, len(pairs))
-    new = [sum(int(gene[1:]) % 5 == int(fold) for gene in pair) for pair in pairs]
+    new = [sum(hides and int(gene[1:]) % 5 == int(fold) for gene in pair) for pair in pairs]
     (folder / name).mkdir()
     pd.DataFrame(
         {
@@ -54,7 +54,7 @@ def a_run(folder: Path, name: str, noise: float) -> Path:
         }
     ).to_parquet(folder / name / "predictions.parquet")
     held = [gene for gene in GENES if int(gene[1:]) % 5 == int(fold)]
-    (folder / name / "split.json").write_text(json.dumps({"held_out_genes": {"test": held}}))
+    (folder / name / "split.json").write_text(json.dumps({"held_out_genes": {"test": held} if hides else {}}))
     return folder / name
 
 
@@ -99,6 +99,21 @@ def test_a_correlation_is_the_mean_over_seeds(tmp_path: Path) -> None:
         by_hand.append(np.corrcoef(frame.value[chosen], frame.pair_screen[chosen])[0, 1])
     assert first["with screens r"] == pytest.approx(np.mean(by_hand))
     assert first["r difference"] == 0
+
+
+def test_a_split_that_hides_no_gene_compares_pairs_of_known_genes(tmp_path: Path) -> None:
+    runs = [
+        a_run(tmp_path, f"{side}-{seed}-0", 0.1, hides=False)
+        for side in ("joint", "alone")
+        for seed in range(2)
+    ]
+    measured = len(OTHER)
+    counts = {row["rows"]: row["n"] for row in bench_transfer(runs, replicates=5)["rows"]}
+    assert counts == {
+        "no new gene, all rows": 2 * 435,
+        "no new gene, pair measured elsewhere (replication)": 2 * measured,
+        "no new gene, pair not measured elsewhere": 2 * (435 - measured),
+    }
 
 
 def test_runs_that_do_not_match_are_refused(tmp_path: Path) -> None:
