@@ -4,7 +4,8 @@ Runs are pairs of equal seed and fold of a split that hides genes: one that look
 (``data.screens`` with ``data.unseen_in_screens=true``), and one that does not. Test rows are grouped by what
 the other screens measured of them. A pair that one of them measured is *replication*; of one that none did,
 but whose new genes they have, it is *transfer*. Genes are new that the split hides; of a split that hides
-none, pairs of known genes are compared. Predictions are stored: no run is trained again. A list of significant pairs is predicted anew, since a run tests a sample of crosses.
+none, pairs of known genes are compared. Predictions are stored: no run is trained again. A list of
+significant pairs is predicted anew, since a run tests a sample of crosses.
 """
 
 from __future__ import annotations

@@ -72,7 +72,7 @@ class Standing:
         self.done.append(str(folder).split("out/")[1])
         self.fails(config)
         shutil.copytree(self.finished, folder, dirs_exist_ok=True)
-        write_json(folder / MARK, {"settings": settings_of(config)})
+        write_json(folder / MARK, {"plugins": [], "settings": settings_of(config)})
         frame = pd.read_parquet(folder / "predictions.parquet")
         noise = np.random.default_rng(config.seed).normal(size=len(frame)) * frame["value"].std()
         frame["cell_transformer"] = frame["value"] + (0.2 if config.model.layers == 0 else 1.0) * noise
@@ -228,6 +228,12 @@ def test_a_changed_base_or_level_is_refused(plan: Ablation, standing: Standing, 
         for key, config in plan.configs.items()
     }
     assert {step.state for step in preview(replace(plan, configs=threads), [0], out)} == {"finished"}
+    # A run of a version that had fewer settings: it was made with what is the default since.
+    mark = out / "base/R/seed-0" / MARK
+    record = json.loads(mark.read_text())
+    del record["settings"]["model"]["head"]["screen"], record["settings"]["model"]["pretraining"]
+    write_json(mark, record)
+    assert {step.state for step in preview(plan, [0], out)} == {"finished"}
 
 
 def test_one_process_at_a_time(plan: Ablation, standing: Standing, tmp_path: Path) -> None:
@@ -293,7 +299,7 @@ def test_runs_that_are_killed_again_and_again_are_given_up(
 
     def killed(config: TrainConfig) -> None:
         Path(config.run.folder).mkdir(parents=True, exist_ok=True)
-        write_json(Path(config.run.folder) / MARK, {"settings": settings_of(config)})
+        write_json(Path(config.run.folder) / MARK, {"plugins": [], "settings": settings_of(config)})
         raise KeyboardInterrupt
 
     standing.fails = killed

@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from wildtype.datasets.closed_forms import CLOSED_FORMS
-from wildtype.errors import CheckpointError, ConfigError, OutputError, reason_of, shown
+from wildtype.errors import CheckpointError, ConfigError, OutputError, shown
 from wildtype.experiments.estimate import FILE as ESTIMATE
 from wildtype.experiments.settings.schema import TrainConfig
-from wildtype.experiments.settings.stored import RUN, read_record
+from wildtype.experiments.settings.stored import RUN, read_record, read_settings
 from wildtype.files import finite, sweep, write_json
 from wildtype.locks import LOCK, exclusive_lock
 from wildtype.models.baselines import BASELINES
@@ -55,21 +55,17 @@ def resumable(settings: dict[str, Any]) -> dict[str, Any]:
 def changed_setting(folder: Path, config: TrainConfig) -> tuple[str, str, str] | None:
     """Return the first setting in which the run in a directory differs: name, value there, value now.
 
+    A setting that came after the run was made has its default there.
+
     Raises
     ------
     CheckpointError
-        If the settings there are damaged.
+        If the settings there are damaged, or of a version with other settings.
     """
     mark = folder / MARK
     if not mark.is_file():
         return None
-    try:
-        stored = _flat(resumable(json.loads(mark.read_text(encoding="utf-8"))["settings"]))
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise CheckpointError(
-            f"{str(mark)!r} is damaged ({reason_of(error)}): remove that run directory"
-        ) from error
-    planned = _flat(resumable(settings_of(config)))
+    stored, planned = (_flat(resumable(settings_of(each))) for each in (read_settings(mark), config))
     for key in sorted(stored.keys() | planned.keys()):
         before, now = (shown(side[key]) if key in side else "no setting" for side in (stored, planned))
         if before != now:

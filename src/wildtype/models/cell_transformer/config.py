@@ -99,7 +99,7 @@ class PretrainingConfig:
         0.3, "Fraction of the feature blocks of all genes that a step hides.", above=0, below=1
     )
     edges: float = setting(1.0, "Weight of the edges beside the feature blocks; 0: none.", minimum=0)
-    learning_rate: float = setting(1e-3, "Highest learning rate of these steps.", above=0)
+    learning_rate: float = setting(4e-3, "Highest learning rate of these steps.", above=0)
 
 
 @dataclass

@@ -103,7 +103,8 @@ class Decoders(nn.Module):
         """Return the log odds of pairs [2, m] of genes of being an edge."""
         i = self.places[relation]
         q, k = self.source[i](states), self.target[i](states)
-        form: Tensor = (q[pairs[0]] * k[pairs[1]]).sum(1)
+        # The gradient of q[i] is summed in any order by several threads; that of index_select is not.
+        form: Tensor = (q.index_select(0, pairs[0]) * k.index_select(0, pairs[1])).sum(1)
         return form / math.sqrt(RANK) + self.rate[i]
 
 
