@@ -9,11 +9,12 @@ import pytest
 
 from tests.evidence.examples import neighbours_of
 from tests.tiny import tiny_dataset
+from wildtype.evidence.column_families import closed_forms, rising
 from wildtype.evidence.completion import Additive, low_rank
 from wildtype.evidence.kernel_ridge import residuals
 from wildtype.evidence.learned_kernel import LearnedKernel
 from wildtype.evidence.map_columns import RANKS
-from wildtype.evidence.pair_columns import PairColumns, closed_forms, rising
+from wildtype.evidence.pair_columns import PairColumns
 from wildtype.evidence.pair_index import PairIndex, Pairs
 from wildtype.evidence.pair_matrix import PairMatrix
 from wildtype.evidence.sampled_factors import sampled_factors

@@ -9,10 +9,10 @@ import pytest
 
 from tests.evidence.examples import computed
 from tests.screened import screened_dataset
+from wildtype.evidence.column_families import closed_forms, rising
 from wildtype.evidence.completion import Additive, low_rank, mixed_neighbours, smoothed, spectrum
 from wildtype.evidence.learned_kernel import LearnedKernel
 from wildtype.evidence.other_screens import OtherScreen
-from wildtype.evidence.pair_columns import closed_forms, rising
 from wildtype.evidence.pair_index import PairIndex, Pairs
 from wildtype.evidence.pair_matrix import PairMatrix
 from wildtype.evidence.screen_columns import COMPLETED, RANK, ScreenColumns

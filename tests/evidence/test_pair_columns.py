@@ -9,9 +9,10 @@ import pytest
 
 from tests.evidence.examples import neighbours_of
 from tests.screened import screened_dataset, strain_crosses
+from wildtype.evidence.column_families import closed_forms, rising
 from wildtype.evidence.completion import Additive, low_rank, mixed_neighbours, smoothed
 from wildtype.evidence.learned_kernel import LearnedKernel
-from wildtype.evidence.pair_columns import FEW, LIKE, PRIOR, PairColumns, closed_forms, rising
+from wildtype.evidence.pair_columns import FEW, LIKE, PRIOR, PairColumns
 from wildtype.evidence.pair_index import PairIndex, Pairs
 from wildtype.evidence.pair_matrix import PairMatrix
 from wildtype.evidence.similarity import GeneSimilarity

@@ -9,9 +9,9 @@ import pytest
 from sklearn.isotonic import isotonic_regression
 
 from tests.screened import screened_dataset
+from wildtype.evidence.column_families import closed_forms, rising
 from wildtype.evidence.learned_kernel import LearnedKernel
 from wildtype.evidence.other_screens import OtherScreen
-from wildtype.evidence.pair_columns import closed_forms, rising
 from wildtype.evidence.pair_index import PairIndex, Pairs
 from wildtype.evidence.pair_matrix import KINDS, PairMatrix
 from wildtype.evidence.pooled_screens import FEWEST, pooled

@@ -38,7 +38,7 @@ from wildtype.evidence.pair_matrix import PairMatrix
 from wildtype.evidence.pieces import Run, one_after_the_other
 from wildtype.evidence.replaced_genes import replace_both, replace_one
 from wildtype.evidence.row_products import row_products
-from wildtype.evidence.screen_columns import ALIKE, SCREEN, ScreenColumns
+from wildtype.evidence.screen_columns import ScreenColumns
 from wildtype.evidence.similarity import GeneSimilarity
 from wildtype.mutants import Kind
 from wildtype.organism.graph_features import DEGREES
@@ -75,14 +75,6 @@ CHUNK = 1 << 13
 """Pairs that are described together: their columns stay in the cache."""
 COMPLETED = 200
 """Rank of the completed matrix, whose vectors kernel ridge predicts for unseen genes."""
-RISING = ("effect", "rank ", "completed", "kernel ", "one by ", "both by ", "two-step ridge", SCREEN)
-"""Begin the names of columns in units of ε, or of another screen: where they are larger, so is ε, all else
-equal."""
-NOT_RISING = (" weight", ALIKE)
-"""End the names of columns beside those, which are in other units."""
-CLOSED = ("unseen", "reduced", "effect", "rate", "additive", "rank ", "completed", "kernel ", "profile ",
-          "paths ", "one by profile", "both by profile", "one by mixed", "both by mixed", SCREEN)  # fmt: skip
-"""Begin the names of columns that answer by themselves, without neighbours and traits of genes."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -442,21 +434,6 @@ class PairColumns:
             out.append((f"{name} low", traits[..., i].min(axis=1)))
             out.append((f"{name} high", traits[..., i].max(axis=1)))
         return out
-
-
-def rising(names: Sequence[str]) -> NDArray[np.bool_]:
-    """Return which columns [f] are in units of ε, or of another screen."""
-    return np.array([name.startswith(RISING) and not name.endswith(NOT_RISING) for name in names], bool)
-
-
-def closed_forms(names: Sequence[str]) -> NDArray[np.bool_]:
-    """Return which columns [f] answer by themselves."""
-    return np.array([name.startswith(CLOSED) for name in names], bool)
-
-
-def of_screens(names: Sequence[str]) -> NDArray[np.bool_]:
-    """Return which columns [f] are what other screens say."""
-    return np.array([name.startswith(SCREEN) for name in names], bool)
 
 
 def _strengths(

@@ -14,6 +14,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from wildtype.evidence.column_families import ALIKE, SCREEN
 from wildtype.evidence.completion import (
     Additive,
     Spectrum,
@@ -33,10 +34,6 @@ from wildtype.organism.similarity import unit_rows
 RANK = 60
 COMPLETED = 100
 """Rank of the completed matrix, whose vectors kernel ridge predicts for genes that the screen lacks."""
-SCREEN = "screen "
-"""Begins the names of columns."""
-ALIKE = " alike"
-"""Ends the name of the column that is in no unit of the screen."""
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float32]
 

@@ -112,12 +112,13 @@ def test_unknown_ablations_are_named() -> None:
         ("ecoli-core", {"R", "G"}, [("layers", "0")]),
         ("encoder", {"R"}, []),
         ("yeast-digenic", {"R", "G"}, []),
+        ("yeast-pairs", {"R", "Q"}, []),
     ],
 )
 def test_ablations_that_come_along_are_right(
     name: str, splits: set[str], as_base: list[tuple[str, str]]
 ) -> None:
-    assert known("ablation") == ["ecoli-core", "encoder", "yeast-digenic"]
+    assert known("ablation") == ["ecoli-core", "encoder", "yeast-digenic", "yeast-pairs"]
     plan = read_ablation(name)
     assert set(plan.splits) >= splits
     for split in plan.splits:

@@ -21,6 +21,8 @@ from wildtype.datasets.cross_draws import grid_of
 from wildtype.errors import CheckpointError, ConfigError
 from wildtype.evaluation.calibration import measure_coverage
 from wildtype.evaluation.conformal import Conformal
+from wildtype.evidence.column_families import family_of
+from wildtype.evidence.pair_index import Pairs
 from wildtype.experiments.ablation_tables import _outcomes
 from wildtype.experiments.data import prepare
 from wildtype.experiments.estimate import estimate_run
@@ -229,6 +231,24 @@ def test_a_killed_run_is_finished_with_the_same_result(
     np.testing.assert_array_equal(*found)
     with pytest.raises(CheckpointError, match="another configuration"):
         trained(tmp_path / "run", None, "run.resume=true", "model.iterations=9")
+
+
+def test_families_that_are_left_out_are_read_by_no_tree(tmp_path: Path, loaded: Predictor) -> None:
+    left_out = ["similar_genes", "low_rank"]
+
+    def asked(predictor: Predictor) -> set[str]:
+        checkpoint = predictor.checkpoint
+        assert isinstance(checkpoint.model, PairScreen)
+        index = checkpoint.pairs
+        assert index is not None
+        index.columns(Pairs(np.array([[0, 1]]), np.zeros((1, 2), np.uint8)))
+        columns = {int(i) for forest in checkpoint.model.forests.values() for i in forest.feature if i >= 0}
+        return {family_of(index.names[i]) or "" for i in columns}
+
+    assert asked(loaded) >= {*left_out, "effects"}
+    less = load(trained(tmp_path / "run", None, f"model.without=[{','.join(left_out)}]").path)
+    assert "effects" in (found := asked(less))
+    assert found.isdisjoint(left_out)
 
 
 def test_members_of_an_ensemble_differ_and_are_averaged(tmp_path: Path) -> None:

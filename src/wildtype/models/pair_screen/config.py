@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from wildtype.evidence.column_families import Family
 from wildtype.settings import setting
 
 
@@ -42,3 +43,6 @@ class PairScreenConfig:
         1, "Forests that are averaged; they differ by the columns that splits may use.", minimum=1
     )
     leave_out: list[str] = setting([], "Feature blocks not to use.")
+    without: list[Family] = setting(
+        [], "Families of columns that neither trees nor sums read, to see what each is worth."
+    )

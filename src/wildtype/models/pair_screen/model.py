@@ -24,8 +24,8 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from wildtype.errors import ConfigError
+from wildtype.evidence.column_families import closed_forms, not_of, of_screens, rising
 from wildtype.evidence.other_screens import OtherScreen
-from wildtype.evidence.pair_columns import closed_forms, of_screens, rising
 from wildtype.evidence.pair_index import PairIndex
 from wildtype.evidence.pair_matrix import PairMatrix
 from wildtype.evidence.reference import ReferenceMeasurements
@@ -180,8 +180,8 @@ class PairScreen(Model):
                     return f"{len(found.pair):,} pairs weigh what other screens say: too few for more"
                 if unseen:
                     continue  # trees are worse than sums there: they learn from few and noisy columns
-            every = np.arange(found.columns.shape[1])
-            sets = [every, every[closed_forms(index.names)]]
+            read = not_of(config.without, index.names)
+            sets = [np.flatnonzero(read), np.flatnonzero(read & closed_forms(index.names))]
             binned = BinnedColumns(found.columns, rising(index.names).astype(np.int64), sets)
             for i, output in enumerate(self.outputs):
                 self._fit(i, output, unseen, binned, found, learn, rows)
@@ -198,7 +198,7 @@ class PairScreen(Model):
     def _fit_linear(
         self, unseen: int, found: DescribedPairs, names: Sequence[str], learn: PairRows, rows: RunRows
     ) -> None:
-        columns = rising(names) | (np.array(names) == "additive")
+        columns = (rising(names) | (np.array(names) == "additive")) & not_of(self.config.without, names)
         # Columns of unseen genes are few and noisy, and signs that follow the noise cost more there.
         self.linear[str(unseen)] = weighted_sum(0, columns, found, learn, rows, rising=unseen > 0)
 
@@ -209,7 +209,7 @@ class PairScreen(Model):
 
         It holds for pairs of unseen genes, too: what another screen says does not depend on who is seen here.
         """
-        columns = rising(names) & of_screens(names)
+        columns = rising(names) & of_screens(names) & not_of(self.config.without, names)
         whole, alone = self.linear["0"], weighted_sum(0, columns, found, learn, rows)
         assert isinstance(whole, LinearColumns)
         if not len(alone.left_out) or whole.clearly_better(alone):
