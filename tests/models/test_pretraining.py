@@ -22,7 +22,7 @@ from wildtype.models.cell_transformer.config import CellTransformerConfig, Pretr
 from wildtype.models.cell_transformer.config import check as check_settings
 from wildtype.models.cell_transformer.encoder import Encoder
 from wildtype.models.cell_transformer.model import CellTransformer
-from wildtype.models.cell_transformer.pretraining import FeatureBlocks, pretrain
+from wildtype.models.cell_transformer.pretraining import TIMED, FeatureBlocks, pretrain
 from wildtype.models.interface import OrganismTensors, message_operator
 from wildtype.organism import FeatureBlock, GeneFeatures, Organism
 from wildtype.organism.features import FeatureScaling
@@ -107,8 +107,10 @@ def pretrained(
     )
     tensors = OrganismTensors(features, model.priors(organism.graphs))
     edges = {name: message_operator(organism.graphs, name) for name in organism.graphs}
-    text = pretrain(model.encoder, settings, tensors, scaling.blocks, edges, heads, seed)
-    return dict(model.encoder.state_dict()), text
+    said: list[str] = []
+    pretrain(model.encoder, settings, tensors, scaling.blocks, edges, heads, seed, said.append)
+    assert len(said) == (2 if settings.steps > TIMED else 1)
+    return dict(model.encoder.state_dict()), said[-1]
 
 
 def explained(text: str) -> dict[str, float]:
@@ -177,9 +179,9 @@ def test_training_goes_on_from_what_was_learned(tmp_path: Path, monkeypatch: pyt
     assert not torch.equal(begun[0], torch.ones(16))
     asked: list[str] = []
 
-    def counted(encoder: Encoder, *arguments: object) -> str:
+    def counted(encoder: Encoder, *arguments: object) -> None:
         asked.append("once")
-        return pretrain(encoder, *arguments)  # type: ignore[arg-type]
+        pretrain(encoder, *arguments)  # type: ignore[arg-type]
 
     monkeypatch.setattr("wildtype.models.cell_transformer.model.pretrain", counted)
 

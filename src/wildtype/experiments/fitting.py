@@ -120,12 +120,9 @@ def _pretrain(
     if accelerator(config.training) == "gpu":
         device = f"cuda:{world().rank % world().local}"
     scaling = feature_scaling(config, data)
-    start = time.perf_counter()
     blocks = () if scaling is None else scaling.blocks
-    found = model.to(device).pretrain(tensors.to(device), data.dataset.organism.graphs, blocks, seed)
+    model.to(device).pretrain(tensors.to(device), data.dataset.organism.graphs, blocks, seed, log)
     model.to("cpu")
-    if found:
-        log(f"{found}; {time.perf_counter() - start:.1f} s")
 
 
 def config_labels(config: TrainConfig, data: RunData, folder: Path) -> RunLabels:

@@ -313,14 +313,19 @@ class Model(nn.Module, ABC):
         return train, validation
 
     def pretrain(
-        self, organism: OrganismTensors, graphs: GeneGraphs, blocks: Sequence[BlockScaling], seed: int
-    ) -> str:
-        """Learn from the wild type alone, and return what was learned; empty: nothing was asked for.
+        self,
+        organism: OrganismTensors,
+        graphs: GeneGraphs,
+        blocks: Sequence[BlockScaling],
+        seed: int,
+        log: Callable[[str], None],
+    ) -> None:
+        """Learn from the wild type alone, and log what was learned; by default nothing is.
 
         It comes first, where training starts from drawn weights, and is not asked of one that is resumed.
         Organism and model are on the device of training, and ``blocks`` are the columns of the features.
         """
-        return ""
+        return
 
     def pre_fit(self, train: Batches, validation: Batches, rows: RunRows) -> tuple[Batches, Batches]:
         """Fit what training by gradients starts from, and return its batches with what is read besides.

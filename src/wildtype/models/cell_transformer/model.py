@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Self
 
@@ -198,14 +198,18 @@ class CellTransformer(ExplainableModel):
         return with_evidence(config, train, validation, rows, trees=post_fit)
 
     def pretrain(
-        self, organism: OrganismTensors, graphs: GeneGraphs, blocks: Sequence[BlockScaling], seed: int
-    ) -> str:
+        self,
+        organism: OrganismTensors,
+        graphs: GeneGraphs,
+        blocks: Sequence[BlockScaling],
+        seed: int,
+        log: Callable[[str], None],
+    ) -> None:
         """Let the encoder tell hidden features and edges of genes, for ``model.pretraining.steps``."""
         settings = self.config.pretraining
-        if not settings.steps:
-            return ""
-        edges = {name: message_operator(graphs, name) for name in graphs if graphs[name].nnz}
-        return pretrain(self.encoder, settings, organism, blocks, edges, self.prior_heads, seed)
+        if settings.steps:
+            edges = {name: message_operator(graphs, name) for name in graphs if graphs[name].nnz}
+            pretrain(self.encoder, settings, organism, blocks, edges, self.prior_heads, seed, log)
 
     def pre_fit(self, train: Batches, validation: Batches, rows: RunRows) -> tuple[Batches, Batches]:
         """Fit what outputs start from, where the head reads a screen, and add its columns to the batches."""

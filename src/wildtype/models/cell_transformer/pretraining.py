@@ -15,7 +15,8 @@ Legend: n genes · f columns of the features · k blocks of them · d width · r
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
 
 import torch
 from torch import Tensor, nn
@@ -38,7 +39,10 @@ EDGES = 2048
 RANK = 32
 """Width of the bilinear form of a relation."""
 WARM_UP = 0.05
+"""Share of the steps in which the learning rate rises."""
 CLIP = 1.0
+TIMED = 3
+"""Steps after which is said how long all of them take."""
 
 
 class FeatureBlocks:
@@ -116,8 +120,9 @@ def pretrain(
     relations: dict[str, SparseOperator],
     heads: dict[str, PriorHead],
     seed: int,
-) -> str:
-    """Pre-train an encoder and return what it learned, in a sentence.
+    log: Callable[[str], None],
+) -> None:
+    """Pre-train an encoder, and log how long that takes and what was learned.
 
     Parameters
     ----------
@@ -132,6 +137,8 @@ def pretrain(
         Which weigh the graph priors of ``organism``.
     seed : int
         Of all draws.
+    log : callable
+        Given lines.
 
     Raises
     ------
@@ -150,7 +157,11 @@ def pretrain(
     schedule = torch.optim.lr_scheduler.LambdaLR(optimiser, lambda step: _rate(step, config.steps))
     encoder.train()
     edge_loss = torch.zeros(())
+    begun = time.perf_counter()
     for step in range(config.steps):
+        if step == TIMED:
+            each = (time.perf_counter() - begun) / TIMED
+            log(f"pre-training takes about {config.steps * each:,.0f} s ({config.steps:,} of {each:.2f} s)")
         hidden = _drawn(torch.ones_like(table.present), config.hidden, stream)
         seen = organism.with_features(table.without(features, hidden))
         _, states, priors, _ = encoder(seen, stream)
@@ -178,7 +189,8 @@ def pretrain(
         _, states, _, _ = encoder(organism.with_features(table.without(features, kept)).without_priors())
         error, of_zero = table.errors(decoders.features(states), features, kept)
     encoder.train()
-    return _sentence(config.steps, table, error, of_zero, float(edge_loss.detach()) if told else None)
+    found = _sentence(config.steps, table, error, of_zero, float(edge_loss.detach()) if told else None)
+    log(f"{found}; {time.perf_counter() - begun:.1f} s")
 
 
 def _drawn(among: Tensor, share: float, stream: torch.Generator) -> Tensor:
