@@ -2,14 +2,15 @@
 
     python -m tools.encoder_curve runs/encoder/50k runs/encoder/200k runs/encoder/800k
 
-Every folder is a plan of ablation at one number of rows, which its name says; a level that was not run is a
-dash. The picture goes to `docs/images/encoder.svg`.
+Every folder is a plan of ablation at one number of rows, which its name says. A level that was not run is a
+dash, and so is a folder that is not there. The picture goes to `docs/images/encoder.svg`.
 """
 
 from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -22,52 +23,110 @@ LEVELS = {
     ("encoder", "two-pretrained"): "two layers, graph priors 0.1, pre-trained",
 }
 """Factors and levels of the plan, and what they are."""
+MARKS = ("o-", "o--", "s-", "^-", "v-")
+"""Of the levels, in the picture."""
+APART = 0.06
+"""Between the marks of two levels at one number of rows."""
+
+Plan = Mapping[str, Mapping[str, Any]]
+"""The rows of the table of a plan, by what the level is."""
 
 
-def read(folder: Path) -> dict[str, dict[str, Any]]:
-    """Return the rows of the table of a plan by what the level is; levels without a run are left out."""
-    (table,) = json.loads((folder / "table.json").read_text(encoding="utf-8"))["tables"]
+def read(folder: Path) -> Plan:
+    """Return the rows of the table of a plan; levels without a run are left out."""
+    path = folder / "table.json"
+    if not path.is_file():
+        return {}
+    (table,) = json.loads(path.read_text(encoding="utf-8"))["tables"]
+    # A plan of before a level came has no row of it.
     rows = {LEVELS[row["factor"], row["level"] or ""]: row for row in table["rows"]}
     return {name: row for name, row in rows.items() if row["test"]["mean"] is not None}
 
 
-def markdown(plans: dict[str, dict[str, dict[str, Any]]]) -> str:
+def markdown(plans: Mapping[str, Plan]) -> str:
     """Return the table of all plans by number of rows."""
-    lines = [
-        "| rows | network | seeds | validation Pearson | test Pearson | Δ to no encoder [95 %] | s/epoch |",
-        "|---|---|---|---|---|---|---|",
-    ]
+    columns = ["rows", "network", "seeds", "validation Pearson", "test Pearson", "Δ to no encoder [95 %]"]
+    columns += ["s/epoch", "peak MiB"]
+    lines = [f"| {' | '.join(columns)} |", "|---" * len(columns) + "|"]
     for size, rows in plans.items():
         for name in LEVELS.values():
-            if name not in rows:
-                lines.append(f"| {size} | {name} | – | – | – | – | – |")
-                continue
-            row = rows[name]
-            delta, value = row["test_difference"], row["test_difference"]["value"]
-            difference = "–" if value is None else f"{value:+.3f} [{delta['low']:+.3f}, {delta['high']:+.3f}]"
-            seeds, time = len(row["seeds"]), row["seconds_per_epoch"]
-            figures = f"{row['validation']['mean']:.3f} | {row['test']['mean']:.3f} | {difference}"
-            lines.append(f"| {size} | {name} | {seeds} | {figures} | {time:.0f} |".replace("-", "−"))
+            row = rows.get(name)
+            cells = ["–"] * 6 if row is None else _cells(row)
+            lines.append(f"| {size} | {name} | {' | '.join(cells)} |")
     return "\n".join(lines)
 
 
-def draw(plans: dict[str, dict[str, dict[str, Any]]], target: Path) -> None:
-    """Draw test Pearson by number of rows, a line per level."""
+def _cells(row: Mapping[str, Any]) -> list[str]:
+    delta = row["test_difference"]
+    difference = (
+        "–"
+        if delta["value"] is None
+        else f"{delta['value']:+.3f} [{delta['low']:+.3f}, {delta['high']:+.3f}]".replace("-", "−")
+    )
+    scores = [_mean(row[part]) for part in ("validation", "test")]
+    return [
+        str(len(row["seeds"])),
+        *scores,
+        difference,
+        f"{row['seconds_per_epoch']:.0f}",
+        f"{row['peak_mib']:,.0f}",
+    ]
+
+
+def _mean(score: Mapping[str, Any]) -> str:
+    """Return a mean over seeds, with its standard deviation where there are several."""
+    spread = "" if score["sd"] is None else f" ± {score['sd']:.3f}"
+    return f"{score['mean']:.3f}{spread}".replace("-", "−")
+
+
+def draw(plans: Mapping[str, Plan], target: Path) -> None:
+    """Draw test Pearson by number of rows, and its difference to no encoder with intervals; a line per level.
+
+    A number of rows without a run is left out.
+    """
     import matplotlib
 
     matplotlib.use("svg")
     matplotlib.rcParams["svg.hashsalt"] = "encoder"  # the same picture from the same figures
     from matplotlib import pyplot
 
-    figure, axes = pyplot.subplots(figsize=(6, 3.4), layout="constrained")
-    for name, mark in zip(LEVELS.values(), ("o-", "o--", "s-", "^-", "v-"), strict=True):
-        points = [(i, rows[name]["test"]["mean"]) for i, rows in enumerate(plans.values()) if name in rows]
-        axes.plot(*zip(*points, strict=True) if points else ([], []), mark, label=name)
-    axes.set_xticks(range(len(plans)), list(plans))
-    axes.set_xlabel("training rows")
-    axes.set_ylabel("test Pearson, hidden crosses")
-    axes.set_ylim(bottom=0)
-    axes.legend(frameon=False, fontsize=8)
+    plans = {size: rows for size, rows in plans.items() if rows}
+    figure, (scores, differences) = pyplot.subplots(1, 2, figsize=(9, 3.6), layout="constrained")
+    for number, (name, mark) in enumerate(zip(LEVELS.values(), MARKS, strict=True)):
+        found = [(i, rows[name]) for i, rows in enumerate(plans.values()) if name in rows]
+        if not found:
+            continue
+        # Marks of levels stand beside each other: their figures are nearly the same.
+        at = [i + APART * (number - len(LEVELS) // 2) for i, _ in found]
+        scores.errorbar(
+            at,
+            [row["test"]["mean"] for _, row in found],
+            [row["test"]["sd"] or 0 for _, row in found],
+            fmt=mark,
+            capsize=2,
+            label=name,
+            color=f"C{number}",
+        )
+        known = [(x, row["test_difference"]) for x, (_, row) in zip(at, found, strict=True)]
+        known = [(x, delta) for x, delta in known if delta["value"] is not None]
+        if known:
+            value = [delta["value"] for _, delta in known]
+            below = [delta["value"] - delta["low"] for _, delta in known]
+            above = [delta["high"] - delta["value"] for _, delta in known]
+            differences.errorbar(
+                [x for x, _ in known], value, [below, above], fmt=mark, capsize=2, color=f"C{number}"
+            )
+    differences.axhline(0, color="0.6", linewidth=0.8)
+    for axes, label in (
+        (scores, "test Pearson, hidden crosses (± SD over seeds)"),
+        (differences, "its difference to no encoder [95 %]"),
+    ):
+        axes.set_xticks(range(len(plans)), list(plans))
+        axes.set_xlim(-0.5, len(plans) - 0.5)
+        axes.set_xlabel("training rows")
+        axes.set_ylabel(label, fontsize=8)
+    scores.set_ylim(bottom=0)
+    scores.legend(frameon=False, fontsize=7)
     figure.savefig(target, metadata={"Date": None})
 
 

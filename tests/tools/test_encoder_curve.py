@@ -16,10 +16,11 @@ def a_plan(folder: Path, figures: dict[tuple[str, str], float | None]) -> Path:
             "factor": factor,
             "level": level,
             "seeds": [] if value is None else [0, 1],
-            "validation": {"mean": value},
-            "test": {"mean": value},
+            "validation": {"mean": value, "sd": 0.01},
+            "test": {"mean": value, "sd": None},
             "test_difference": nothing if factor == "base" else {"value": -0.01, "low": -0.02, "high": 0.005},
             "seconds_per_epoch": 61.6,
+            "peak_mib": 1903.9,
         }
         for (factor, level), value in figures.items()
     ]
@@ -34,11 +35,12 @@ def test_levels_are_those_of_the_plan() -> None:
 
 def test_a_level_without_a_run_is_printed_as_missing(tmp_path: Path) -> None:
     figures = dict.fromkeys(LEVELS, 0.25) | {("encoder", "two"): None}
-    plans = {"50k": read(a_plan(tmp_path / "50k", figures))}
+    plans = {"50k": read(a_plan(tmp_path / "50k", figures)), "800k": read(tmp_path / "800k")}
     lines = markdown(plans).splitlines()
-    assert lines[2] == "| 50k | no encoder | 2 | 0.250 | 0.250 | – | 62 |"
-    assert lines[4] == "| 50k | two layers | – | – | – | – | – |"
-    assert lines[5].endswith("| 0.250 | 0.250 | −0.010 [−0.020, +0.005] | 62 |")
+    assert lines[2] == "| 50k | no encoder | 2 | 0.250 ± 0.010 | 0.250 | – | 62 | 1,904 |"
+    assert lines[4] == "| 50k | two layers | – | – | – | – | – | – |"
+    assert lines[5].endswith("| 0.250 ± 0.010 | 0.250 | −0.010 [−0.020, +0.005] | 62 | 1,904 |")
+    assert lines[7:] == [f"| 800k | {name} | – | – | – | – | – | – |" for name in LEVELS.values()]
     draw(plans, tmp_path / "a.svg")
     draw(plans, tmp_path / "b.svg")
     assert (tmp_path / "a.svg").read_bytes() == (tmp_path / "b.svg").read_bytes()
