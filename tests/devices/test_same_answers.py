@@ -76,7 +76,7 @@ def test_a_training_step(device: str, bf16: bool) -> None:
 def test_a_run_on_a_gpu_predicts_on_a_cpu(tmp_path: Path) -> None:
     words = ["model.width=16", "model.heads=4", "model.layers=1", "model.head.heads=2", "training.epochs=2",
              "data.name=tiny-growth", "training.device=cuda", "baselines=[]", "run.progress=false",
-             "run.replicates=10", f"run.folder={tmp_path / 'run'}"]  # fmt: skip
+             "model.pretraining.steps=3", "run.replicates=10", f"run.folder={tmp_path / 'run'}"]  # fmt: skip
     config = compose(words)
     dataset = tiny_dataset()
     train(config, dataset=dataset)
