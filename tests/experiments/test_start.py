@@ -55,6 +55,17 @@ def config(first: Path, *words: str) -> TrainConfig:
     return compose([*QUICK, f"training.start={first}", *words])
 
 
+def test_a_start_is_not_pre_trained(first: Path, tmp_path: Path) -> None:
+    def lines(*words: str) -> list[str]:
+        said: list[str] = []
+        chosen = [*QUICK, "model.pretraining.steps=2", f"run.folder={tmp_path / str(len(words))}", *words]
+        train(compose(chosen), dataset=tiny_dataset(), log=said.append)
+        return [line for line in said if line.startswith("pre-training, 2 steps")]
+
+    assert len(lines()) == 1
+    assert lines(f"training.start={first}") == []
+
+
 def test_weights_go_by_name_of_parameter_column_and_relation(first: Path) -> None:
     said: list[str] = []
     data = prepare(config(first), cousin())

@@ -74,7 +74,8 @@ def fit_members(
         listening = [*callbacks, *_listeners(config, data, room)]
         resume = config.run.resume and (not number or (room / "resume").is_dir())
         batches = loaders(of_member(config, number, config.training.members), data, tensors, seed)
-        if config.execution == "training" and not resume:
+        # A start has learned already, and may have been pre-trained with these very settings.
+        if config.execution == "training" and not resume and not config.training.start:
             _pretrain(config, data, members[number], tensors, seed, log)
         train, validation = members[number].pre_fit(batches.train, batches.validation, batches.rows)
         del batches  # its rows are copies
