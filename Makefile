@@ -8,7 +8,7 @@ export WILDTYPE_MIRROR ?= $(abspath ../shared/data/yeast)
 # Python keeps what it compiled: each worker would otherwise rewrite the assertions of all tests, for some ten seconds.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help install dev browser demo test test-slow test-processes test-faults test-journeys docs picture wheel audit sbom lint clean
+.PHONY: help install dev browser demo test fast-tests types test-slow test-processes test-faults test-journeys docs picture wheel audit sbom lint clean
 .DEFAULT_GOAL := help
 
 help: ## show the targets
@@ -38,8 +38,13 @@ demo: $(VENV)/.installed ## train the cell transformer and every baseline on the
 test: $(VENV)/.dev ## linters, types and the test suite (under 5 minutes on 2 cores)
 	$(BIN)/ruff check $(CODE)
 	$(BIN)/ruff format --check $(CODE)
-	$(BIN)/mypy
+	@$(MAKE) --no-print-directory --jobs 2 fast-tests types  # types take a minute of one core alone
+
+fast-tests: $(VENV)/.dev ## the test suite alone
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile -m 'not slow'
+
+types: $(VENV)/.dev ## the types alone
+	$(BIN)/mypy
 
 test-slow: $(VENV)/.dev ## the tests marked slow (under 25 minutes on 2 cores)
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile -m 'slow and not alone and not processes and not faults and not journeys' --durations 10
