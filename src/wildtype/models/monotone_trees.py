@@ -81,6 +81,8 @@ class BinnedColumns:
             "num_threads": torch.get_num_threads(),
             # Columns are dropped by the rows of one output otherwise.
             "feature_pre_filter": False,
+            # A subset of a table with bundled columns is read out of bounds by column (LightGBM 4.7.0).
+            "enable_bundle": False,
             "verbose": -1,
         }
         self._data = [lightgbm.Dataset(x[:, columns], params=self._fixed).construct() for columns in sets]
