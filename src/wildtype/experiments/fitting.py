@@ -75,7 +75,8 @@ def fit_members(
         resume = config.run.resume and (not number or (room / "resume").is_dir())
         batches = loaders(of_member(config, number, config.training.members), data, tensors, seed)
         # A start has learned already, and may have been pre-trained with these very settings.
-        if config.execution == "training" and not resume and not config.training.start:
+        begins = config.execution == "training" and not resume and not config.training.start
+        if begins and members[number].has_pretraining:
             _pretrain(config, data, members[number], tensors, seed, log)
         train, validation = members[number].pre_fit(batches.train, batches.validation, batches.rows)
         del batches  # its rows are copies

@@ -312,6 +312,11 @@ class Model(nn.Module, ABC):
         """
         return train, validation
 
+    @property
+    def has_pretraining(self) -> bool:
+        """Whether `pretrain` learns anything."""
+        return False
+
     def pretrain(
         self,
         organism: OrganismTensors,
@@ -322,8 +327,9 @@ class Model(nn.Module, ABC):
     ) -> None:
         """Learn from the wild type alone, and log what was learned; by default nothing is.
 
-        It comes first, where training starts from drawn weights, and is not asked of one that is resumed.
-        Organism and model are on the device of training, and ``blocks`` are the columns of the features.
+        Asked where `has_pretraining`. It comes first, where training starts from drawn weights, and is not
+        asked of one that is resumed, or that starts from another run. Organism and model are on the device
+        of training, and ``blocks`` are the columns of the features.
         """
         return
 

@@ -197,6 +197,11 @@ class CellTransformer(ExplainableModel):
         """Return the batches with evidence, out of fold for training mutants."""
         return with_evidence(config, train, validation, rows, trees=post_fit)
 
+    @property
+    def has_pretraining(self) -> bool:
+        """Whether the settings ask for steps of it."""
+        return bool(self.config.pretraining.steps)
+
     def pretrain(
         self,
         organism: OrganismTensors,
@@ -206,10 +211,9 @@ class CellTransformer(ExplainableModel):
         log: Callable[[str], None],
     ) -> None:
         """Let the encoder tell hidden features and edges of genes, for ``model.pretraining.steps``."""
-        settings = self.config.pretraining
-        if settings.steps:
-            edges = {name: message_operator(graphs, name) for name in graphs if graphs[name].nnz}
-            pretrain(self.encoder, settings, organism, blocks, edges, self.prior_heads, seed, log)
+        edges = {name: message_operator(graphs, name) for name in graphs if graphs[name].nnz}
+        settings, heads = self.config.pretraining, self.prior_heads
+        pretrain(self.encoder, settings, organism, blocks, edges, heads, seed, log)
 
     def pre_fit(self, train: Batches, validation: Batches, rows: RunRows) -> tuple[Batches, Batches]:
         """Fit what outputs start from, where the head reads a screen, and add its columns to the batches."""
