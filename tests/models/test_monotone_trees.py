@@ -61,6 +61,22 @@ def test_predictions_are_monotone_in_columns_with_a_sign(
     np.testing.assert_array_equal(steps(1, 0), free)
 
 
+def test_a_subset_that_is_fuller_than_the_table_is_read_within_its_bounds() -> None:
+    # LightGBM crashes here where it bundles columns: it expects 7,000 values of a bundle and meets 96,000.
+    rng = np.random.default_rng(0)
+    full = np.sort(rng.choice(20_000, 1500, replace=False))
+    x = np.full((20_000, 64), np.nan, np.float32)
+    x[full] = rng.integers(0, 2, (1500, 64))
+    y = x[full, 0] + 2.0 * x[full, 1] + rng.normal(size=1500)
+    settings = replace(SETTINGS, iterations=3)
+
+    def predicted(table: np.ndarray, rows: np.ndarray) -> np.ndarray:
+        binned = BinnedColumns(table, np.zeros(64, np.int64), [np.arange(64)])
+        return binned.forest(rows, y, np.ones(1500), settings)(torch.from_numpy(x[full])).numpy()
+
+    np.testing.assert_array_equal(predicted(x, full), predicted(x[full], np.arange(1500)))
+
+
 def test_drawn_thresholds_are_others(problem: tuple[np.ndarray, ...]) -> None:
     x, y, weights = problem
     binned = BinnedColumns(x, np.zeros(6, np.int64), [np.arange(6)])

@@ -81,7 +81,8 @@ class BinnedColumns:
             "num_threads": torch.get_num_threads(),
             # Columns are dropped by the rows of one output otherwise.
             "feature_pre_filter": False,
-            # A subset of a table with bundled columns is read out of bounds by column (LightGBM 4.7.0).
+            # LightGBM 4.7.0 counts the values in bundles of a subset by those of the whole table, in 16 bits
+            # where these suffice: a subset of the fuller rows is read out of bounds.
             "enable_bundle": False,
             "verbose": -1,
         }
