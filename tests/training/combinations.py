@@ -105,6 +105,10 @@ FACTORS: dict[str, list[Option]] = {
                                           "model.evidence.neighbours=0", "model.head.smallest=true"),
                TRANSFORMER),
     ],
+    "start": [
+        Option("drawn weights"),
+        Option("pre-trained", ("model.pretraining.steps=2",), TRANSFORMER),
+    ],
     "outputs": [
         Option("one phenotype", ("data.name=tiny-growth",)),
         Option("two phenotypes", ("data.name=tiny-growth", "data.phenotypes=[fitness,epsilon]")),

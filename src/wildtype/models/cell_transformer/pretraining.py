@@ -145,13 +145,13 @@ def pretrain(
     DivergedError
         If a loss is not finite.
     """
-    features, device = organism.features, organism.features.device
+    features = organism.features
     stream = torch.Generator().manual_seed(derive(seed, "pre-training"))
     torch.manual_seed(derive(seed, "dropout of pre-training"))
     table = FeatureBlocks(blocks, features)
     kept = _drawn(table.present, HELD_OUT, stream)
     told = {name: op for name, op in relations.items() if op.nnz and config.edges}
-    decoders = Decoders(len(encoder.cls), features.shape[1], tuple(told)).to(device)
+    decoders = Decoders(len(encoder.cls), features.shape[1], tuple(told)).to(features)
     parameters = [*encoder.parameters(), *decoders.parameters()]
     optimiser = torch.optim.AdamW(parameters, lr=config.learning_rate)
     schedule = torch.optim.lr_scheduler.LambdaLR(optimiser, lambda step: _rate(step, config.steps))
@@ -167,7 +167,7 @@ def pretrain(
         _, states, priors, _ = encoder(seen, stream)
         error, _ = table.errors(decoders.features(states), features, hidden & table.present & ~kept)
         edge_losses = [
-            F.binary_cross_entropy_with_logits(decoders.edges(states, name, pairs), label)
+            F.binary_cross_entropy_with_logits(decoders.edges(states, name, pairs), label.to(states))
             for name, pairs, label in _pairs(told, table, hidden, stream)
         ]
         edge_loss = torch.stack(edge_losses).mean() if edge_losses else states.new_zeros(())
@@ -211,7 +211,7 @@ def _pairs(
             asked = place[pairs[0]] | place[pairs[1]]
             pairs, label = pairs[:, asked], label[asked]
         if pairs.shape[1]:
-            yield name, pairs, label.float()
+            yield name, pairs, label
 
 
 def _rate(step: int, steps: int) -> float:
