@@ -118,10 +118,18 @@ def explained(text: str) -> dict[str, float]:
     return {name: float(value) for name, value in (part.rsplit(" ", 1) for part in listed.split(", "))}
 
 
-def test_blocks_that_say_the_same_are_told_from_each_other() -> None:
+LONG = PretrainingConfig(steps=150, learning_rate=0.01)
+
+
+@pytest.fixture(scope="module")
+def learned() -> str:
+    """What is said of a pre-training that is long enough to learn."""
+    return pretrained(planted(), LONG)[1]
+
+
+def test_blocks_that_say_the_same_are_told_from_each_other(learned: str) -> None:
     """Blocks of genes that were never told to the decoder; without the rest, nothing can be told."""
-    settings = PretrainingConfig(steps=150, learning_rate=0.01)
-    of_planted = explained(pretrained(planted(), settings)[1])
+    of_planted = explained(learned)
     assert of_planted.keys() == {"proteins", "sequence", "growth"}
     assert min(of_planted.values()) > 0.5
     organism = planted()
@@ -129,17 +137,12 @@ def test_blocks_that_say_the_same_are_told_from_each_other() -> None:
     apart = [
         replace(b, values=draw.permuted(b.values, axis=0)) for b in organism.features.values()
     ]  # columns of every block, each in another order of genes: what is told would be made up
-    of_noise = explained(pretrained(replace(organism, features=GeneFeatures(apart)), settings)[1])
+    of_noise = explained(pretrained(replace(organism, features=GeneFeatures(apart)), LONG)[1])
     assert max(of_noise.values()) < 0.1
 
 
-def test_edges_are_told() -> None:
-    edges = float(
-        pretrained(planted(), PretrainingConfig(steps=150, learning_rate=0.01))[1]
-        .split("edges ")[1]
-        .split(" ")[0]
-    )
-    assert edges < math.log(2)
+def test_edges_are_told(learned: str) -> None:
+    assert float(learned.split("edges ")[1].split(" ")[0]) < math.log(2)
     assert "edges" not in pretrained(planted(60), PretrainingConfig(steps=2, edges=0))[1]
 
 
