@@ -83,17 +83,13 @@ def _no_waiting_for_the_disk() -> Iterator[None]:
 @pytest.fixture(scope="module")
 def few_trees() -> Iterator[None]:
     """One bag of 15 boosted trees at most: for files that ask what trees see, not how well they fit."""
+    from wildtype.models import boosted_trees
     from wildtype.models.baselines import boosting
-    from wildtype.models.boosted_trees import BoostedTrees
 
-    made = BoostedTrees._model
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(boosting, "BAGS", 1)
-        patch.setattr(
-            BoostedTrees,
-            "_model",
-            staticmethod(lambda rate, leaves, most, *rest: made(rate, leaves, min(most, 15), *rest)),
-        )
+        for name in ("MAX_ITERATIONS", "DEFAULT_ITERATIONS"):
+            patch.setattr(boosted_trees, name, 15)
         yield
 
 

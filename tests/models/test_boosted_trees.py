@@ -14,7 +14,7 @@ def test_a_split_by_whether_a_value_is_missing_is_stored_as_a_finite_number() ->
     x[::2, 0] = np.nan
     missing = np.isnan(x[:, 0]).astype(np.float32)
     trees = BoostedTrees(x, missing, x[:0], missing[:0], {"iterations": 5}, bags=1, seed=0)
-    forest = trees.forest()
+    forest = trees.forest
     assert forest.split.isfinite().all()  # checkpoints refuse others
     asked = np.array([[np.nan, 0.0], [-3.0, 0.0], [np.finfo(np.float32).max, 0.0]], np.float32)
     np.testing.assert_allclose(forest(torch.from_numpy(asked)).numpy(), trees.predict(asked), rtol=1e-12)

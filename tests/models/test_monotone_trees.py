@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 import torch
 
-from wildtype.models.monotone_trees import BinnedColumns, TreeSettings, _trees
+from wildtype.models.lightgbm_trees import trees_of
+from wildtype.models.monotone_trees import BinnedColumns, TreeSettings
 from wildtype.nn.forest import Forest
 
 SETTINGS = TreeSettings(iterations=30, learning_rate=0.1, leaves=15, least_rows=10)
@@ -30,7 +31,7 @@ def test_stored_trees_predict_what_lightgbm_predicts(problem: tuple[np.ndarray, 
     asked = {"num_leaves": 15, "min_data_in_leaf": 10, "verbose": -1, "num_threads": 1}
     columns = np.array([0, 1, 2, 5])
     booster = lightgbm.train(asked, lightgbm.Dataset(x[:, columns], y, weight=weights), 20)
-    forest = Forest.of(list(_trees(booster.dump_model(), columns, 0.5)))
+    forest = Forest.of(list(trees_of(booster.dump_model(), columns, 0.5)))
     new = np.random.default_rng(1).normal(size=(300, 6)).astype(np.float32)
     new[::3, 1] = np.nan
     new[::7, 5] = np.nan  # never missing in training

@@ -26,7 +26,7 @@ def test_a_forest_says_what_the_fitted_trees_say(held: int) -> None:
     x, y = rows(800, 0)
     held_x, held_y = rows(held, 1)
     trees = BoostedTrees(x, y, held_x, held_y, {}, bags=2, seed=0, leaves=(5,))
-    forest = trees.forest()
+    forest = trees.forest
     other, _ = rows(300, 2)
     np.testing.assert_allclose(forest(torch.from_numpy(other)).numpy(), trees.predict(other), rtol=1e-12)
     assert set(forest.feature.unique().tolist()) <= {-1, 0, 1, 2, 4}

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from hashlib import blake2b
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,14 +16,16 @@ from numpy.typing import NDArray
 from wildtype.seeds import derive
 
 if TYPE_CHECKING:
-    from sklearn.ensemble import HistGradientBoostingRegressor
-
     from wildtype.nn.forest import Forest
 
 LEAVES = (15, 31)
 MAX_ITERATIONS = 400
 DEFAULT_ITERATIONS = 150
+PATIENCE = 25
 FEW_ROWS = 20_000
+BINS = 255
+DRAWN = 0.6
+"""Share of the columns that each tree may use."""
 
 
 class BoostedTrees:
@@ -45,13 +47,20 @@ class BoostedTrees:
     leaves : sequence of int
         Leaves per tree to choose from.
     bags : int
-        Models averaged; they differ in the features each split may draw from.
+        Models averaged; they differ in the columns that each tree may use.
     seed : int
 
     Attributes
     ----------
     chosen : dict
         ``leaves`` and ``iterations``.
+    forest : Forest
+        The trees as arrays, which can be stored.
+
+    Raises
+    ------
+    ConfigError
+        If LightGBM's compiled library cannot be loaded.
     """
 
     def __init__(
@@ -67,92 +76,74 @@ class BoostedTrees:
         leaves: Sequence[int] = LEAVES,
         weights: NDArray[np.float64] | None = None,
     ) -> None:
-        self._columns = _distinct(x)
-        x, held_x = x[:, self._columns], held_x[:, self._columns]
+        # Slow to import, both: a list of baselines does without.
+        from wildtype.models.lightgbm_trees import lightgbm, table_settings, trees_of
+        from wildtype.nn.forest import Forest
+
+        columns = _distinct(x)
+        library, table = lightgbm(), table_settings(BINS)
+        data = library.Dataset(x[:, columns], y, weight=weights, params=table)
         choices = [int(fixed["leaves"])] if "leaves" in fixed else list(leaves if len(held) else leaves[:1])
         stop = len(held) > 0 and "iterations" not in fixed
+        limit = MAX_ITERATIONS if stop else int(fixed.get("iterations", DEFAULT_ITERATIONS))
         # Few rows are fitted by half as many trees of twice the weight.
         rate = 0.05 if len(y) >= FEW_ROWS else 0.1
+
+        def fitted(number: int, trees: int, bag: int, **more: Any) -> Any:
+            asked = {
+                "learning_rate": rate,
+                "num_leaves": number,
+                "min_data_in_leaf": 20,
+                "lambda_l2": 1.0,
+                "feature_fraction": DRAWN,
+                "seed": derive(seed, "boosting", bag) % 2**31,
+            }
+            return library.train(table | asked, data, trees, **more)
+
         best, first = math.inf, None
         # Only a strictly smaller error replaces a choice, so ties keep the first.
         for number in choices:
-            limit = MAX_ITERATIONS if stop else int(fixed.get("iterations", DEFAULT_ITERATIONS))
-            model = self._model(rate, number, limit, stop, seed, 0)
-            held_out = {"X_val": held_x, "y_val": held} if stop else {}
-            model.fit(x, y, sample_weight=weights, **held_out)
-            error = float(np.mean((model.predict(held_x) - held) ** 2)) if len(held) else 0.0
+            model = fitted(number, limit, 0, **_held_out(library, data, held_x[:, columns], held, stop))
+            trees = model.best_iteration if stop else limit
+            said = model.predict(held_x[:, columns], num_iteration=trees) if len(held) else held
+            error = float(np.mean((said - held) ** 2)) if len(held) else 0.0
             if error < best:
                 best, first = error, model
-                self.chosen: dict[str, float] = {"leaves": number, "iterations": int(model.n_iter_)}
-        assert first is not None
+                self.chosen: dict[str, float] = {"leaves": number, "iterations": trees}
         # Further bags take the number of trees of the first: early stopping of each would choose it anew, on
         # the same held-out rows.
-        self._models = [first]
-        for bag in range(1, bags):
-            model = self._model(
-                rate, int(self.chosen["leaves"]), int(self.chosen["iterations"]), False, seed, bag
-            )
-            self._models.append(model.fit(x, y, sample_weight=weights))
-
-    @staticmethod
-    def _model(
-        rate: float, leaves: int, iterations: int, stop: bool, seed: int, bag: int
-    ) -> HistGradientBoostingRegressor:
-        from sklearn.ensemble import HistGradientBoostingRegressor
-
-        return HistGradientBoostingRegressor(
-            learning_rate=rate,
-            max_iter=iterations,
-            max_leaf_nodes=leaves,
-            min_samples_leaf=20,
-            l2_regularization=1.0,
-            max_features=0.3,
-            early_stopping=stop,
-            n_iter_no_change=25,
-            tol=0.0,
-            # scikit-learn takes seeds below 2³².
-            random_state=derive(seed, "boosting", bag) % 2**32,
+        number, trees = int(self.chosen["leaves"]), int(self.chosen["iterations"])
+        models = [first, *(fitted(number, trees, bag) for bag in range(1, bags))]
+        self.forest: Forest = Forest.of(
+            [
+                tree
+                for model in models
+                for tree in trees_of(model.dump_model(num_iteration=trees), columns, 1 / bags)
+            ]
         )
 
     def predict(self, x: NDArray[np.float32]) -> NDArray[np.float64]:
         """Return predictions [m] for features [m, f]."""
-        x = x[:, self._columns]
-        return np.asarray(np.mean([model.predict(x) for model in self._models], axis=0))
+        import torch
 
-    def forest(self) -> Forest:
-        """Return the trees as arrays, which can be stored and predict the same."""
-        return _forest(self._models, self._columns)
+        return np.asarray(self.forest(torch.from_numpy(x)).numpy())
 
 
-def _forest(models: Sequence[Any], columns: NDArray[np.int64]) -> Forest:
-    """Return the trees of scikit-learn's models on ``columns`` of the features; their sum is the mean."""
-    import torch
-
-    from wildtype.nn.forest import Forest, Tree
-
-    trees: list[Tree] = []
-    for model in models:
-        for (tree,) in model._predictors:
-            nodes = tree.nodes
-            # Values are divided by the number of models here, so that the sum over all trees is the mean
-            # of models; features are numbered as before columns were left out.
-            leaf = nodes["is_leaf"].astype(bool)
-            feature = np.where(leaf, -1, columns[nodes["feature_idx"].astype(np.int64)])
-            child = np.stack([nodes["left"], nodes["right"]], axis=1).astype(np.int64)
-            # A split by whether a value is missing has the threshold inf. The largest float64 sends every
-            # float32 the same way, and checkpoints hold finite numbers only.
-            threshold = np.minimum(nodes["num_threshold"], np.finfo(np.float64).max)
-            split = np.where(leaf, nodes["value"] / len(models), threshold)
-            missing_left = nodes["missing_go_to_left"].astype(bool)
-            parts = map(torch.from_numpy, (feature, child, split, missing_left))
-            trees.append(cast("Tree", tuple(parts)))
-    start = float(np.mean([np.ravel(model._baseline_prediction)[0] for model in models]))
-    return Forest.of(trees, start)
+def _held_out(
+    library: Any, data: Any, x: NDArray[np.float32], y: NDArray[np.float32], stop: bool
+) -> dict[str, Any]:
+    """Return what ends training after ``PATIENCE`` trees that help none of the held-out rows."""
+    if not stop:
+        return {}
+    return {
+        "valid_sets": [library.Dataset(x, y, reference=data)],
+        "callbacks": [library.early_stopping(PATIENCE, verbose=False)],
+    }
 
 
 def _distinct(x: NDArray[np.float32]) -> NDArray[np.int64]:
     """Return the columns of x [m, f] that have a value and are not the same as an earlier one."""
-    # Splits draw a random 30 % of columns: copies would be drawn more often than other features.
+    # Trees draw columns at random: copies would be drawn more often than other features.
     first: dict[bytes, int] = {}
     for i, column in enumerate(x.T):
         if not np.isnan(column).all():

@@ -10,15 +10,14 @@ Legend: m rows · f columns.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
-from wildtype.errors import ConfigError
+from wildtype.models.lightgbm_trees import lightgbm, table_settings, trees_of
 from wildtype.nn.forest import Forest, Tree
 from wildtype.seeds import derive
 
@@ -74,19 +73,14 @@ class BinnedColumns:
     def __init__(
         self, x: NDArray[np.float32], sign: NDArray[np.int64], sets: Sequence[NDArray[np.int64]]
     ) -> None:
-        lightgbm = _lightgbm()
+        library = lightgbm()
         self._sign, self._sets = sign, sets
         self._fixed: dict[str, Any] = {
-            "max_bin": BINS,
-            "num_threads": torch.get_num_threads(),
+            **table_settings(BINS),
             # Columns are dropped by the rows of one output otherwise.
             "feature_pre_filter": False,
-            # LightGBM 4.7.0 counts the values in bundles of a subset by those of the whole table, in 16 bits
-            # where these suffice: a subset of the fuller rows is read out of bounds.
-            "enable_bundle": False,
-            "verbose": -1,
         }
-        self._data = [lightgbm.Dataset(x[:, columns], params=self._fixed).construct() for columns in sets]
+        self._data = [library.Dataset(x[:, columns], params=self._fixed).construct() for columns in sets]
 
     def forest(
         self,
@@ -130,8 +124,6 @@ class BinnedColumns:
             "extra_trees": settings.drawn_thresholds,
             "lambda_l2": 1.0,
             "feature_fraction": DRAWN,
-            "deterministic": True,
-            "force_col_wise": True,
         }
         trees: list[Tree] = []
         chosen = range(len(self._sets)) if sets is None else sets
@@ -144,50 +136,6 @@ class BinnedColumns:
             sign = {"monotone_constraints": (self._sign[columns] * bound).tolist()}
             for bag in range(bags):
                 drawn = {"seed": derive(seed, f"boosting {at}", bag) % 2**31}
-                found = _lightgbm().train(asked | sign | drawn, data, settings.iterations)
-                trees += _trees(found.dump_model(), columns, 1 / (bags * len(chosen)))
+                found = lightgbm().train(asked | sign | drawn, data, settings.iterations)
+                trees += trees_of(found.dump_model(), columns, 1 / (bags * len(chosen)))
         return Forest.of(trees)
-
-
-def _trees(model: dict[str, Any], columns: NDArray[np.int64], share: float) -> Iterator[Tree]:
-    """Yield the trees of a dumped model on ``columns``, their values times ``share``."""
-    for tree in model["tree_info"]:
-        nodes, child = [tree["tree_structure"]], []
-        for node in nodes:  # which grows: children stand behind their parents
-            if "leaf_value" in node:
-                child.append((0, 0))
-            else:
-                child.append((len(nodes), len(nodes) + 1))
-                nodes += [node["left_child"], node["right_child"]]
-        leaf = ["leaf_value" in node for node in nodes]
-        feature = [
-            -1 if end else int(columns[node["split_feature"]]) for node, end in zip(nodes, leaf, strict=True)
-        ]
-        split = [
-            node["leaf_value"] * share if end else node["threshold"]
-            for node, end in zip(nodes, leaf, strict=True)
-        ]
-        missing_left = [not end and _missing_left(node) for node, end in zip(nodes, leaf, strict=True)]
-        yield (
-            torch.tensor(feature, dtype=torch.int64),
-            torch.tensor(child, dtype=torch.int64),
-            torch.tensor(split, dtype=torch.float64),
-            torch.tensor(missing_left, dtype=torch.bool),
-        )
-
-
-def _missing_left(node: dict[str, Any]) -> bool:
-    # A column without NaN in training has a NaN read as 0.
-    return bool(node["default_left"] if node["missing_type"] == "NaN" else node["threshold"] >= 0)
-
-
-def _lightgbm() -> Any:
-    # Slow to import, and torch, imported above, brings the OpenMP library that it needs.
-    try:
-        import lightgbm
-    except OSError as error:
-        raise ConfigError(
-            f"LightGBM's compiled library cannot be loaded ({error}): install the OpenMP library "
-            f"(Linux: libgomp1, macOS: libomp)"
-        ) from error
-    return lightgbm

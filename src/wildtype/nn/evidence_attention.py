@@ -10,6 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from wildtype.errors import ShapeError
+from wildtype.nn.dropout import Dropout
 
 
 class EvidenceAttention(nn.Module):
@@ -36,7 +37,7 @@ class EvidenceAttention(nn.Module):
         super().__init__()
         self.heads, self.width = heads, width
         self.into = nn.Linear(features, hidden)
-        self.out = nn.Sequential(nn.GELU(), nn.Dropout(dropout), nn.Linear(hidden, heads * (1 + width)))
+        self.out = nn.Sequential(nn.GELU(), Dropout(dropout), nn.Linear(hidden, heads * (1 + width)))
         self.null = nn.Parameter(torch.zeros(heads))
         self.width_out = heads * (width + phenotypes + 1)
 

@@ -14,6 +14,7 @@ import torch
 from torch import Tensor, nn
 
 from wildtype.errors import ShapeError
+from wildtype.nn.dropout import Dropout
 from wildtype.nn.ragged import pad_ragged
 from wildtype.nn.shapes import expect_shape
 
@@ -42,7 +43,7 @@ class PartnerAttention(nn.Module):
         self.heads = heads
         self.query, self.key, self.value, self.output = (rectified_linear(width, width) for _ in range(4))
         self.beta = nn.Parameter(torch.tensor(REZERO))
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = Dropout(dropout)
 
     def forward(self, x: Tensor, mask: Tensor) -> Tensor:
         """Update members x [B, k, d] under mask bool [B, k]; what stands in the gaps does not matter."""

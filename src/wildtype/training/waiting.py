@@ -1,8 +1,8 @@
 """How threads of OpenMP wait for each other: asleep, so that other jobs have their cores.
 
 By default they spin for a while, since the next loop may come soon. Beside another job each thread that spins
-takes a core from one that computes. torch and scikit-learn each bring an OpenMP of their own (GNU's), and
-both read the policy once, when they are loaded.
+takes a core from one that computes. torch, scikit-learn and LightGBM each load an OpenMP of their own, GNU's,
+which reads the policy once, when it is loaded.
 """
 
 from __future__ import annotations

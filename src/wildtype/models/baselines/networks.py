@@ -189,6 +189,8 @@ class EmbeddingMLP(TorchBaseline):
         import torch
         from torch import nn
 
+        from wildtype.nn.dropout import Dropout
+
         class Model(nn.Module):
             def __init__(self, v: int, d: int) -> None:
                 super().__init__()
@@ -198,7 +200,7 @@ class EmbeddingMLP(TorchBaseline):
                 with torch.no_grad():
                     self.embedding.weight[0] = 0
                 self.head = nn.Sequential(
-                    nn.Linear(d, d), nn.GELU(), nn.Dropout(0.2), nn.Linear(d, d), nn.GELU(), nn.Linear(d, 1)
+                    nn.Linear(d, d), nn.GELU(), Dropout(0.2), nn.Linear(d, d), nn.GELU(), nn.Linear(d, 1)
                 )
 
             def forward(self, tokens_bt: torch.Tensor) -> torch.Tensor:

@@ -19,6 +19,7 @@ from torch import Tensor, nn
 from wildtype.models.cell_transformer.config import CellTransformerConfig, PriorHead
 from wildtype.models.interface import CLS, OrganismTensors
 from wildtype.nn.attention import attention_with_lse
+from wildtype.nn.dropout import Dropout
 from wildtype.nn.graph_prior import (
     count_non_edges,
     graph_prior_bce,
@@ -50,7 +51,7 @@ class EncoderLayer(nn.Module):
             nn.GELU(),
             nn.Linear(config.feedforward * d, d),
         )
-        self.dropout = nn.Dropout(config.dropout)
+        self.dropout = Dropout(config.dropout)
 
     def forward(
         self, x: Tensor, organism: OrganismTensors, stream: torch.Generator | None
@@ -193,7 +194,7 @@ class Encoder(nn.Module):
         self.table = nn.Parameter(torch.randn(genes, d) * 0.02) if config.table else None
         self.project = (
             nn.Sequential(
-                nn.Dropout(config.feature_dropout), nn.Linear(features, 2 * d), nn.GELU(), nn.Linear(2 * d, d)
+                Dropout(config.feature_dropout), nn.Linear(features, 2 * d), nn.GELU(), nn.Linear(2 * d, d)
             )
             if config.features and features
             else None

@@ -33,6 +33,7 @@ from wildtype.models.interface import Output, Prediction, WildType
 from wildtype.mutants import Kind
 from wildtype.mutants.batch import MutantBatch
 from wildtype.mutants.evidence_tokens import EvidenceTokens
+from wildtype.nn.dropout import Dropout
 from wildtype.nn.perturbation_head import perturbation_attention
 from wildtype.nn.ragged import segment_ids, segment_mean, segment_sum
 
@@ -137,10 +138,10 @@ class PerturbationHead(ExplainableHead):
         self.out = nn.Sequential(
             nn.Linear(sum(self.columns.values()), hidden),
             nn.GELU(),
-            nn.Dropout(config.dropout),
+            Dropout(config.dropout),
             nn.Linear(hidden, hidden),
             nn.GELU(),
-            nn.Dropout(config.dropout),
+            Dropout(config.dropout),
             Outputs(hidden, outputs, gene_width=d, rank=head.rank),
         )
         if self.screen is not None:

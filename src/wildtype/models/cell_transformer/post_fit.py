@@ -110,9 +110,9 @@ def fit_trees(
             seed=derive(seed, "trees", i),
             leaves=settings.leaves or LEAVES,
         )
-        forest = fitted.forest()
+        forest = fitted.forest
         trees.forests[str(i)] = forest
-        # Predictions of the stored float32 forest, not of scikit-learn: the weight belongs to what is stored.
+        # Predictions of the stored float32 forest, not of LightGBM: the weight belongs to what is stored.
         there = forest(torch.from_numpy(held_x)).float()
         if i in trees.calls:
             there = there.clamp(CERTAIN, 1 - CERTAIN)

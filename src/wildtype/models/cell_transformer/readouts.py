@@ -11,6 +11,7 @@ from torch import Tensor, nn
 
 from wildtype.models.interface import WildType
 from wildtype.mutants.evidence_tokens import EvidenceTokens
+from wildtype.nn.dropout import Dropout
 
 HIDDEN = 64
 
@@ -44,7 +45,7 @@ class RelationReadout(nn.Module):
         # Apart from the others, since another organism may have other relations.
         # A layer without bias: with other relations it can be replaced or omitted, and the rest is kept.
         self.logits = nn.Linear(2 * regularised, HIDDEN, bias=False) if regularised else None
-        self.out = nn.Sequential(nn.GELU(), nn.Dropout(dropout), nn.Linear(HIDDEN, width_out))
+        self.out = nn.Sequential(nn.GELU(), Dropout(dropout), nn.Linear(HIDDEN, width_out))
         self.width_out = 2 * width_out
 
     def forward(self, wild_type: WildType, mutants: int, tokens: EvidenceTokens) -> Tensor:

@@ -36,6 +36,7 @@ from wildtype.models.interface import Output, RunRows
 from wildtype.models.linear_columns import LinearColumns
 from wildtype.mutants.batch import MutantBatch
 from wildtype.mutants.loader import Batches
+from wildtype.nn.dropout import Dropout
 from wildtype.nn.forest import load_sizes
 from wildtype.nn.threads import each
 
@@ -79,7 +80,7 @@ class ScreenReadout(nn.Module):
             }
         )
         self.kind = nn.Embedding(len(UNSEEN) + 1, WIDTH)  # the first is of mutants that are no pairs
-        self.layers = nn.Sequential(nn.Linear(COMPONENTS, WIDTH), nn.GELU(), nn.Dropout(dropout))
+        self.layers = nn.Sequential(nn.Linear(COMPONENTS, WIDTH), nn.GELU(), Dropout(dropout))
         self.width_out = WIDTH
 
     def forward(self, mutants: MutantBatch) -> Tensor:

@@ -18,6 +18,7 @@ from torch.nn import functional as F
 
 from wildtype.models.difference_gnn.config import DifferenceGNNConfig
 from wildtype.models.difference_gnn.fused import compiled, gelu, gin
+from wildtype.nn.dropout import Dropout
 from wildtype.nn.graph_sage import GraphSage
 from wildtype.nn.hyper_sagnn import PartnerAttention, mean_of_members
 from wildtype.nn.message_passing import first_layer_rows
@@ -38,7 +39,7 @@ class Preprocessor(nn.Module):
         self.linears = nn.ModuleList(nn.Linear(d, d) for _ in range(2))
         self.norm = nn.LayerNorm(d)
         self.activation = ACTIVATIONS[config.activation]
-        self.dropout = nn.Dropout(config.dropout)
+        self.dropout = Dropout(config.dropout)
 
     def forward(self, x: Tensor) -> Tensor:
         """[..., d] -> [..., d]."""
@@ -60,7 +61,7 @@ class RelationGIN(nn.Module):
         self.linears = nn.ModuleList(nn.Linear(d, d) for _ in range(config.gin_layers))
         self.norm = nn.LayerNorm(d)
         self.activation = ACTIVATIONS[config.activation]
-        self.dropout = nn.Dropout(config.dropout)
+        self.dropout = Dropout(config.dropout)
 
     def forward(self, x: Tensor, message: Tensor) -> Tensor:
         """States and summed states of the neighbours, [..., d] each -> [..., d]."""
@@ -93,7 +94,7 @@ class RelationSage(nn.Module):
         self.sage = GraphSage(config.width)
         self.norm = nn.LayerNorm(config.width)
         self.activation = ACTIVATIONS[config.activation]
-        self.dropout = nn.Dropout(config.dropout)
+        self.dropout = Dropout(config.dropout)
 
     def forward(self, x: Tensor, message: Tensor) -> Tensor:
         """States and means of the neighbours' states, [..., d] each -> [..., d]."""
