@@ -1,15 +1,16 @@
 """Draw what the encoder is worth as measurements grow, and print the table, from runs of `ablate encoder`.
 
     python -m tools.encoder_curve runs/encoder/50k runs/encoder/200k runs/encoder/800k
+    python -m tools.encoder_curve runs/simulated/9k runs/simulated/37k --picture encoder-simulated.svg
 
 Every folder is a plan of ablation at one number of rows, which its name says. A level that was not run is a
-dash, and so is a folder that is not there. The picture goes to `docs/images/encoder.svg`.
+dash, and so is a folder that is not there.
 """
 
 from __future__ import annotations
 
+import argparse
 import json
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -118,7 +119,7 @@ def draw(plans: Mapping[str, Plan], target: Path) -> None:
             )
     differences.axhline(0, color="0.6", linewidth=0.8)
     for axes, label in (
-        (scores, "test Pearson, hidden crosses (± SD over seeds)"),
+        (scores, "test Pearson (± SD over seeds)"),
         (differences, "its difference to no encoder [95 %]"),
     ):
         axes.set_xticks(range(len(plans)), list(plans))
@@ -130,12 +131,16 @@ def draw(plans: Mapping[str, Plan], target: Path) -> None:
     figure.savefig(target, metadata={"Date": None})
 
 
-def main(folders: list[str]) -> None:
+def main() -> None:
     """Print the table and draw the picture."""
-    plans = {Path(folder).name: read(Path(folder)) for folder in folders}
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("folders", nargs="+", type=Path)
+    parser.add_argument("--picture", type=Path, default=PICTURE)
+    asked = parser.parse_args()
+    plans = {folder.name: read(folder) for folder in asked.folders}
     print(markdown(plans))
-    draw(plans, PICTURE)
+    draw(plans, asked.picture)
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    main()

@@ -40,6 +40,20 @@ def test_a_batch_has_its_evidence_however_many_are_looked_up_together(
             assert same(one.evidence, sources[1].tokens_of(other))
 
 
+def test_lookups_grow_with_what_was_served(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "TOGETHER", 24)
+    table = measured(np.random.default_rng(4), 120)
+    index = EvidenceIndex(SIMILARITY, table, 1, MANY)
+    asked: list[int] = []
+    original = index.tokens_of
+    monkeypatch.setattr(index, "tokens_of", lambda mutants: asked.append(len(mutants)) or original(mutants))
+    served = list(EvidenceLoader(MutantLoader(table, 4), index))
+    assert sum(asked) == sum(map(len, served)) == len(table)
+    # A batch, then as many batches as hold a third of what came before, up to 24 mutants.
+    assert asked[:9] == [4, 4, 4, 4, 8, 8, 12, 16, 20]
+    assert max(asked) == 24
+
+
 def test_evidence_that_never_changes_is_looked_up_once(monkeypatch: pytest.MonkeyPatch) -> None:
     table = measured(np.random.default_rng(2), 30)
     index = EvidenceIndex(SIMILARITY, table, 1, MANY)

@@ -99,18 +99,19 @@ def test_two_edits_are_all_pairs_of_neighbours(seed: int) -> None:
     part = EvidenceIndex(SIMILARITY, table, 1, MANY).part(np.array([s in own for s in sets_of(table)]))
     tokens = part.tokens_of(asked.gene, asked.offsets, asked.condition)
     where = {s: i for i, s in enumerate(sets_of(part.measured.mutants))}
+    near = part.nearest()
     for q, query in enumerate(sets_of(asked)):
         expected: dict[tuple[int, ...], float] = {}
         total = weight = 0.0
         genes = sorted(query)
         for i, a in enumerate(genes):
             for b in genes[i + 1 :]:
-                for x, c in enumerate(part.neighbour[a]):
-                    for y, d in enumerate(part.neighbour[b]):
+                for x, c in enumerate(near.gene[a]):
+                    for y, d in enumerate(near.gene[b]):
                         other = frozenset(query - {a, b} | {int(c), int(d)})
                         legal = c >= 0 and d >= 0 and c != d and not {c, d} & query
                         if legal and other in where:
-                            w = float(part.near[a, x] * part.near[b, y])
+                            w = float(near.score[a, x] * near.score[b, y])
                             value = float(part.measured.value[where[other], 0])
                             expected[(a, b, int(c), int(d))] = value
                             total, weight = total + w * value, weight + w
@@ -228,7 +229,7 @@ nothing = Csr(np.zeros(n + 1, np.int64), np.zeros(0, np.int64), np.zeros(0, np.f
 found = np.full((n, 3), -1)
 scratch = (np.zeros(n, np.float32), np.zeros(3, np.float32))
 near = np.zeros((n, 3), np.float32)
-neighbours(0, n, np.ones(n, bool), nothing, profile, profile, *scratch, found, near)
+neighbours(0, n, np.arange(n), np.ones(n, bool), nothing, profile, profile, *scratch, found, near)
 print([len(set(row)) for row in found.tolist()])
 """
 

@@ -1,11 +1,13 @@
 """Ten small runs whose predictions and losses moves of code keep to the bit: one thread, deterministic.
 
 They go through the public interface alone, so that they outlive moves of code: only names of settings,
-columns and terms of the loss change here. `deterministic_runs.json` holds what they gave at the commit before
-the house was rebuilt, on a processor with AVX-512, and `deterministic_runs_avx2.json` what the code gave on
-one without when sums were last made in another order (`SUMS`), equal to 1e-4: for each array the sha256 of
+columns and terms of the loss change here. `deterministic_runs.json` holds what they give on a processor with
+AVX-512, and `deterministic_runs_avx2.json` on one without, equal to 1e-4: for each array the sha256 of
 its float32 bytes, its length and a few of its values, and the machine that they were made on. An array that
-is renamed is renamed in both; its sha256 stays.
+is renamed is renamed in both; its sha256 stays. Both were made anew when dropout came to draw four entries
+at a time and LightGBM to grow all trees; the one without AVX-512 on a processor whose libraries were told not
+to use it (`ATEN_CPU_CAPABILITY=avx2 MKL_ENABLE_INSTRUCTIONS=AVX2 OPENBLAS_CORETYPE=Haswell
+NUMBA_CPU_NAME=haswell`, and `NPY_DISABLE_CPU_FEATURES`): at the commit before, this gave what was stored.
 
 Other processors and versions of torch sum in other orders, and training, trees and ranked lists make other
 figures of that. To compare two commits on another machine, write what each of them gives there, and compare

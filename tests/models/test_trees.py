@@ -57,7 +57,7 @@ def test_few_tokens_are_the_first_of_many() -> None:
     )
     near, alike = SIMILARITY.near.toarray(), (part.profiles @ part.profiles.T).toarray()
     chosen = np.zeros((N, N))
-    for gene, (others, scores) in enumerate(zip(part.neighbour, part.near, strict=True)):
+    for gene, (others, scores) in enumerate(zip(*part.nearest(), strict=True)):
         chosen[gene, others[others >= 0]] = scores[others >= 0]
 
     def scores(tokens: EvidenceTokens, q: int) -> tuple[list[float], list[float]]:

@@ -112,6 +112,17 @@ def test_work_ahead_is_done_in_order_in_one_thread_while_the_one_before_is_used(
     assert torch.get_num_threads() == 3
 
 
+@pytest.mark.parametrize("instead", [False, True])
+def test_the_thread_ahead_may_be_one_of_torchs(instead: bool) -> None:
+    for _, answer in ahead(range(2), lambda i: i, instead=instead):
+        answer()
+        assert torch.get_num_threads() == 3 - instead
+    assert torch.get_num_threads() == 3
+    for _ in ahead(range(2), lambda i: i, instead=instead):
+        break  # nobody asks for more
+    assert torch.get_num_threads() == 3
+
+
 def test_without_a_second_thread_work_is_done_where_it_is_asked_for():
     torch.set_num_threads(1)
     done = [(i, answer()) for i, answer in ahead(range(3), lambda i: (i, get_ident()))]

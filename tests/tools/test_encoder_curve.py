@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
+
 from tools.encoder_curve import LEVELS, draw, markdown, read
 from wildtype.experiments.settings.ablation import read_ablation
 
@@ -29,8 +31,9 @@ def a_plan(folder: Path, figures: dict[tuple[str, str], float | None]) -> Path:
     return folder
 
 
-def test_levels_are_those_of_the_plan() -> None:
-    assert {(factor, level or "") for factor, level in read_ablation("encoder").levels} == LEVELS.keys()
+@pytest.mark.parametrize("plan", ["encoder", "encoder-simulated"])
+def test_levels_are_those_of_the_plan(plan: str) -> None:
+    assert {(factor, level or "") for factor, level in read_ablation(plan).levels} == LEVELS.keys()
 
 
 def test_a_level_without_a_run_is_printed_as_missing(tmp_path: Path) -> None:

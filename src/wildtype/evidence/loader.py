@@ -20,6 +20,8 @@ TOGETHER = 4096
 """Mutants whose evidence is looked up in one call (fewer with several phenotypes): out of fold, some ten or
 thirty indices answer each its share of them, and a share of few mutants costs more in calls than in lookups.
 """
+GROWTH = 1 / 3
+"""Largest share of the mutants served so far that is looked up together."""
 
 
 class Evidence(Protocol):
@@ -89,7 +91,7 @@ class EvidenceLoader:
                 first.evidence = self.evidence.tokens_of(first)
             yield first
             together = max(TOGETHER // self._size(first), 1)
-            for group, tokens in self.ahead(_groups(batches, together), self._tokens):
+            for group, tokens in self.ahead(_groups(batches, len(first), together), self._tokens):
                 with phase("representation"):
                     _hand_out(tokens(), group)
                 yield from group
@@ -104,14 +106,18 @@ class EvidenceLoader:
         return max(batch.evidence.one.value.shape[-1] // 4, 1)
 
 
-def _groups(batches: Iterable[MutantBatch], mutants: int) -> Iterator[list[MutantBatch]]:
-    """Yield lists of batches with at least so many mutants each; the last one may have fewer."""
+def _groups(batches: Iterable[MutantBatch], before: int, mutants: int) -> Iterator[list[MutantBatch]]:
+    """Yield lists of batches with at least so many mutants each; the last one may have fewer.
+
+    The first ones have fewer, too: a third of those served, from ``before`` on. More could not be looked up
+    while those are used.
+    """
     group: list[MutantBatch] = []
     for batch in batches:
         group.append(batch)
-        if sum(map(len, group)) >= mutants:
+        if (count := sum(map(len, group))) >= min(mutants, before * GROWTH):
             yield group
-            group = []
+            group, before = [], before + count
     if group:
         yield group
 

@@ -78,6 +78,7 @@ def _keep(score: Any, best: Any, used: Any) -> Any:
 def _neighbours(
     first: int,
     last: int,
+    genes: Any,
     known: Any,
     embedded: Csr,
     profiles: Csr,
@@ -87,7 +88,7 @@ def _neighbours(
     neighbour: Any,
     near: Any,
 ) -> None:
-    """Write the measured genes most like genes ``first`` … ``last``-1, best first: ``neighbour`` [n, r] and
+    """Write the measured genes most like ``genes`` [first … last - 1], best first: ``neighbour`` [n, r] and
     ``near``.
 
     Similarity is cosine³ of the embedding (``embedded`` holds its nearest genes) plus cosine² of label
@@ -99,8 +100,8 @@ def _neighbours(
     profile_start, profile_column, profile_value = profiles
     context_start, context_gene, context_value = transpose
     touched = np.empty(len(score), np.int64)
-    for i in range(first, last):
-        count = 0
+    for at in range(first, last):
+        i, count = genes[at], 0
         for e in range(profile_start[i], profile_start[i + 1]):
             context, value = profile_column[e], profile_value[e]
             for f in range(context_start[context], context_start[context + 1]):

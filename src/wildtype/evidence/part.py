@@ -20,10 +20,11 @@ import torch
 from numpy.typing import NDArray
 from scipy import sparse
 
-from wildtype.evidence import kernels, neighbour_kernels, similarity_kernels
+from wildtype.evidence import kernels, similarity_kernels
 from wildtype.evidence.effects import Effect, KnockoutEffects, MeasuredEffects
 from wildtype.evidence.kernels import Entries, OneEditAway, Queries, Ranking, TwoEditsAway
 from wildtype.evidence.measured import MeasuredSets, additive_effects
+from wildtype.evidence.nearest_genes import NearestGenes
 from wildtype.evidence.neighbour_kernels import Csr
 from wildtype.evidence.pieces import Run
 from wildtype.evidence.similarity import GeneSimilarity
@@ -134,8 +135,6 @@ class EvidencePart:
     ----------
     effects : float32 [n, p]
         Additive effects.
-    neighbour : int64 [n, r], near : float32 [n, r]
-        The measured genes most similar to each gene, best first (-1: none), and their scores.
     statistics : float32 [n, 3 p]
         Shrunken mean Σy / (count + 4), log(1 + count) / 3 and (number of y > 0) / (count + 4) of the measured
         mutants with each gene.
@@ -161,10 +160,16 @@ class EvidencePart:
         lasting &= 4 * math.prod(shape) <= TABLE
         self._table = np.empty(shape, np.float32) if lasting else None
         self._made = np.zeros(n if lasting else 0, bool)
-        reach = self._reach(measured)
-        ranking = self._most_similar(measured, max(reach, sizes.replacements))
-        self.neighbour, self.near = (np.ascontiguousarray(x[:, : sizes.replacements]) for x in ranking)
-        self._ranking = ranking if reach else Ranking(*(np.zeros((n, 0), x.dtype) for x in ranking))
+        known, transpose = measured.statistics[:, :p].sum(axis=1) > 0, _csr(measured.profiles.T.tocsr())
+        reach, alike = self._reach(measured), (known, self._embedded, self._profiles, transpose)
+        self._nearest = NearestGenes(*alike, max(reach, sizes.replacements), shared.run)
+        self._ranking = Ranking(np.zeros((n, 0), np.int64), np.zeros((n, 0), np.float32))
+        self._first: Ranking | None = None
+        if reach:
+            # The best tokens are found gene by gene: all genes are ranked at once, and far.
+            self._ranking = self._nearest.of()
+            first = (np.ascontiguousarray(column[:, : sizes.replacements]) for column in self._ranking)
+            self._first = Ranking(*first)
         self.known = np.isfinite(measured.value).astype(np.float32)
         self.filled = np.where(self.known > 0, measured.value, 0).astype(np.float32)
         count, total, positive = (measured.statistics[:, i * p : (i + 1) * p] for i in range(3))
@@ -172,6 +177,10 @@ class EvidencePart:
         self.statistics = np.concatenate(
             [total / shrunken, np.log1p(count) / LOG_SCALE, positive / shrunken], axis=1
         ).astype(np.float32)
+
+    def nearest(self, genes: NDArray[np.int64] | None = None) -> Ranking:
+        """Return the measured genes most similar to each of ``genes``, best first; without, to all genes."""
+        return self._first or self._nearest.of(genes)
 
     @property
     def profiles(self) -> sparse.csr_array:
@@ -189,23 +198,6 @@ class EvidencePart:
         crowd = float(size @ size / size.sum())
         reach = int(self.shared.sizes.tokens * measured.n / crowd)
         return reach if reach < measured.n and measured.n * reach * RANKED <= TABLE else 0
-
-    def _most_similar(self, measured: MeasuredSets, r: int) -> Ranking:
-        """Return the r measured genes most similar to each gene, best first, and their scores."""
-        n = measured.n
-        neighbour, near = np.full((n, r), -1, np.int64), np.zeros((n, r), np.float32)
-        known = measured.statistics[:, : measured.phenotypes].sum(axis=1) > 0
-        transpose = _csr(measured.profiles.T.tocsr())
-
-        def work(i: int) -> None:
-            scratch = (np.zeros(n, np.float32), np.zeros(n if r > neighbour_kernels.MANY else r, np.float32))
-            span = (i * CHUNK, min((i + 1) * CHUNK, n))
-            neighbour_kernels.neighbours(
-                *span, known, self._embedded, self._profiles, transpose, *scratch, neighbour, near
-            )
-
-        self.shared.run(-(-n // CHUNK), work)
-        return Ranking(neighbour, near)
 
     def similar(
         self, left: NDArray[np.int64], right: NDArray[np.int64], alike: NDArray[np.float32] | None = None
@@ -239,13 +231,13 @@ class EvidencePart:
         """
         if self._table is None:
             at = np.where((gene >= 0) & (place >= 0), place, 0)
-            near = self.neighbour[np.maximum(gene, 0), at]
+            near = self.nearest(gene).gene[np.maximum(gene, 0), at]
             return self.similar(np.where(place >= 0, gene, -1), np.where(place >= 0, near, -1))
         asked = np.zeros(len(self._made) + 1, bool)
         asked[gene] = True  # -1 is the place after the last gene
         todo = np.flatnonzero(asked[:-1] & ~self._made)
         if len(todo):
-            near = self.neighbour[todo]
+            near = self.nearest(todo).gene[todo]
             self._table[todo] = self.similar(np.broadcast_to(todo[:, None], near.shape), near)
             self._made[todo] = True
         table, out = self._table, np.zeros((*gene.shape, self._table.shape[-1]), np.float32)
@@ -315,7 +307,7 @@ class EvidencePart:
             *(np.full((q, u, 2), -1, np.int64) for _ in range(3)),
             *(np.zeros((q, measured.phenotypes), np.float32) for _ in range(2)),
         )
-        marks = measured.whole.marks
+        marks, nearest = measured.whole.marks, self.nearest(gene)
 
         def work(i: int) -> None:
             kernels.two_edits(
@@ -328,8 +320,7 @@ class EvidencePart:
                 measured.condition,
                 marks,
                 measured.orders,
-                self.neighbour,
-                self.near,
+                *nearest,
                 PAIRS,
                 self.filled,
                 self.known,
@@ -400,7 +391,7 @@ class EvidencePart:
         )
 
     def _neighbours_tokens(self, gene: NDArray[np.int64]) -> Neighbours:
-        near = self.neighbour[gene, : self.shared.sizes.neighbours]
+        near = self.nearest(gene).gene[gene, : self.shared.sizes.neighbours]
         place = np.where(near >= 0, np.arange(near.shape[1]), -1)
         own = np.broadcast_to(gene[:, None], near.shape)
         return Neighbours(

@@ -114,17 +114,28 @@ def shares(count: int, work: Callable[[int, int], None], *, together: bool = Tru
     each(ranges, one)
 
 
-def ahead(items: Iterable[Item], work: Callable[[Item], Made]) -> Iterator[tuple[Item, Callable[[], Made]]]:
+def ahead(
+    items: Iterable[Item], work: Callable[[Item], Made], *, instead: bool = False
+) -> Iterator[tuple[Item, Callable[[], Made]]]:
     """Yield every item and a call that returns ``work`` of it, done by a thread while the one before is used.
 
     Work is done in order and one after the other, in one thread with one of torch's, so that it may keep a
     state; what it raises is raised by the call. Where torch has a single thread, the call does the work.
+
+    Parameters
+    ----------
+    items, work
+        What is worked on, and how.
+    instead : bool
+        Whether the thread is one of torch's, which has one less meanwhile. More threads than cores wait for
+        each other at the end of every operation.
     """
-    if torch.get_num_threads() < 2:
+    threads = torch.get_num_threads()
+    if threads < 2:
         for item in items:
             yield item, lambda item=item: work(item)  # type: ignore[misc]
         return
-    with _started(1) as pool:
+    with _started(1) as pool, _threads(threads - instead):
         waiting: list[tuple[Item, Future[Made]]] = []
         try:
             for item in items:
@@ -139,6 +150,16 @@ def ahead(items: Iterable[Item], work: Callable[[Item], Made]) -> Iterator[tuple
             raise
 
 
+@contextmanager
+def _threads(number: int) -> Iterator[None]:
+    before = torch.get_num_threads()
+    torch.set_num_threads(number)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
 def _stop(todo: Iterator[int], parts: list[Future[None]]) -> None:
     """Let no piece begin any more, and wait for those that have: callers own what they write to."""
     for _ in todo:
@@ -150,13 +171,8 @@ def _stop(todo: Iterator[int], parts: list[Future[None]]) -> None:
 def _single_threaded() -> Iterator[None]:
     """Give every operation one thread: MKL's number is the process's own, OpenMP's is each thread's."""
     # MKL's setting is shared by the process: two callers at once would restore each other's number.
-    with _one_at_a_time:
-        before = torch.get_num_threads()
-        torch.set_num_threads(1)
-        try:
-            yield
-        finally:
-            torch.set_num_threads(before)
+    with _one_at_a_time, _threads(1):
+        yield
 
 
 def _pool(process: int) -> ThreadPoolExecutor:

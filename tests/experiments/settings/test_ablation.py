@@ -99,7 +99,7 @@ def test_wrong_files_are_one_sentence(tmp_path: Path, text: str, message: str) -
 
 
 def test_unknown_ablations_are_named() -> None:
-    with pytest.raises(ConfigError, match="no ablation 'fly'; known: ecoli-core, encoder, yeast-digenic"):
+    with pytest.raises(ConfigError, match="known: ecoli-core, encoder, encoder-simulated, yeast-digenic"):
         read_ablation("fly")
     with pytest.raises(ConfigError, match=r"no file 'fly\.yaml'"):
         read_ablation("fly.yaml")
@@ -111,6 +111,7 @@ def test_unknown_ablations_are_named() -> None:
     [
         ("ecoli-core", {"R", "G"}, [("layers", "0")]),
         ("encoder", {"R"}, []),
+        ("encoder-simulated", {"R"}, []),
         ("yeast-digenic", {"R", "G"}, []),
         ("yeast-pairs", {"R", "Q"}, []),
     ],
@@ -118,7 +119,13 @@ def test_unknown_ablations_are_named() -> None:
 def test_ablations_that_come_along_are_right(
     name: str, splits: set[str], as_base: list[tuple[str, str]]
 ) -> None:
-    assert known("ablation") == ["ecoli-core", "encoder", "yeast-digenic", "yeast-pairs"]
+    assert known("ablation") == [
+        "ecoli-core",
+        "encoder",
+        "encoder-simulated",
+        "yeast-digenic",
+        "yeast-pairs",
+    ]
     plan = read_ablation(name)
     assert set(plan.splits) >= splits
     for split in plan.splits:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import torch
@@ -62,7 +63,8 @@ def with_evidence(
     hiding = OutOfFold(index, fractions, rows.seed)
     experts = config.evidence.experts and "seen" not in fractions
     return (
-        EvidenceLoader(train, hiding, ahead=ahead),
+        # Without encoder layers a step takes little longer than its lookups, which are worth a thread of it.
+        EvidenceLoader(train, hiding, ahead=partial(ahead, instead=not config.layers)),
         # Validation mutants of an expert lack as many genes as its training mutants; otherwise early stopping
         # would select for another task.
         EvidenceLoader(validation, OutOfFold(index, fractions, rows.seed) if experts else index, keep=True),
