@@ -119,13 +119,7 @@ def test_unknown_ablations_are_named() -> None:
 def test_ablations_that_come_along_are_right(
     name: str, splits: set[str], as_base: list[tuple[str, str]]
 ) -> None:
-    assert known("ablation") == [
-        "ecoli-core",
-        "encoder",
-        "encoder-simulated",
-        "yeast-digenic",
-        "yeast-pairs",
-    ]
+    assert known("ablation") == ["ecoli-core", "encoder", "encoder-simulated", "yeast-digenic", "yeast-pairs"]
     plan = read_ablation(name)
     assert set(plan.splits) >= splits
     for split in plan.splits:
