@@ -102,6 +102,7 @@ def test_a_training_that_fails_is_an_error(tmp_path: Path, monkeypatch: pytest.M
         train_generated(tmp_path / "run", ["seed=one"])
 
 
+@pytest.mark.slow
 def test_a_run_adds_few_bytes_for_each_cross(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Rows of a run, what models may see, and the matrix of pairs, beside the table of the data set.
 

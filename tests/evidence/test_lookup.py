@@ -234,6 +234,7 @@ print([len(set(row)) for row in found.tolist()])
 """
 
 
+@pytest.mark.slow
 def test_profiles_that_are_no_numbers_do_not_overwrite_memory(tmp_path: Path) -> None:
     checked = {**os.environ, "NUMBA_BOUNDSCHECK": "1", "NUMBA_CACHE_DIR": str(tmp_path)}
     done = subprocess.run(

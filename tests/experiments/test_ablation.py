@@ -127,6 +127,7 @@ def test_every_level_is_run_once_and_compared(plan: Ablation, standing: Standing
     assert again.to_json() == report.to_json()
 
 
+@pytest.mark.slow
 def test_what_does_not_fit_the_budget_is_listed(plan: Ablation, standing: Standing, tmp_path: Path) -> None:
     asked = []
 
@@ -245,6 +246,7 @@ def test_one_process_at_a_time(plan: Ablation, standing: Standing, tmp_path: Pat
     assert standing.done == []
 
 
+@pytest.mark.slow
 def test_tasks_of_an_array_do_one_run_each(plan: Ablation, standing: Standing, tmp_path: Path) -> None:
     out, options = tmp_path / "out", {"replicates": 20, "dataset": tiny_dataset(), "trainer": standing}
 
@@ -291,6 +293,7 @@ def test_two_tasks_of_one_number_do_not_meet(plan: Ablation, standing: Standing,
         ablate(plan, [0], folder=tmp_path / "out", only=3, dataset=tiny_dataset(), trainer=standing)
 
 
+@pytest.mark.slow
 def test_runs_that_are_killed_again_and_again_are_given_up(
     plan: Ablation, standing: Standing, tmp_path: Path
 ) -> None:
@@ -332,6 +335,7 @@ def test_a_damaged_record_or_run_is_told(plan: Ablation, standing: Standing, tmp
         preview(plan, [0], out)
 
 
+@pytest.mark.slow
 def test_a_run_that_was_killed_goes_on(
     plan: Ablation, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -302,6 +302,7 @@ def test_another_organism_and_nothing_left(
     assert grid_of(dataset).genes == N
 
 
+@pytest.mark.slow
 def test_a_run_on_a_grid_replays_campaigns(two: tuple[Dataset, Dataset], tmp_path: Path) -> None:
     said: list[str] = []
     words = (f"run.folder={tmp_path}", "baselines=[mean,additive_ridge]", "data.also_test=[scores]")

@@ -106,6 +106,7 @@ def planned(folder: Path, *names: str) -> list[PlannedRun]:
     ]
 
 
+@pytest.mark.slow
 def test_every_run_ends_in_a_state_and_finished_ones_are_not_repeated(tmp_path: Path) -> None:
     runs, work = planned(tmp_path, "a", "b", "c", "d"), Work(b=MemoryError(), c=KeyError("x"))
     states = RunStates(tmp_path / "states.json")
@@ -127,6 +128,7 @@ def test_every_run_ends_in_a_state_and_finished_ones_are_not_repeated(tmp_path: 
     assert {state.state for state in RunStates(tmp_path / "states.json").states.values()} == {"finished"}
 
 
+@pytest.mark.slow
 def test_a_run_learns_from_those_before(tmp_path: Path) -> None:
     reached: list[int | None] = []
 

@@ -189,6 +189,7 @@ def trained(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return names
 
 
+@pytest.mark.slow
 def test_a_second_process_takes_the_next_trials(
     plan: Tuning, tmp_path: Path, trained: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -219,6 +220,7 @@ def test_a_second_process_takes_the_next_trials(
     assert json.loads((tmp_path / "s" / "tune.json").read_text())["best"] == found.best.number  # type: ignore[union-attr]
 
 
+@pytest.mark.slow
 def test_a_trial_whose_process_ended_is_resumed_by_another(
     plan: Tuning, tmp_path: Path, trained: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -286,6 +288,7 @@ def test_only_one_process_tests(plan: Tuning, tmp_path: Path, trained: list[str]
     assert said[-1].startswith("not tested here: another process is running an ablation in")
 
 
+@pytest.mark.slow
 def test_a_line_that_was_cut_short_is_left_out(plan: Tuning, tmp_path: Path, trained: list[str]) -> None:
     search(plan, tmp_path / "s", 2)
     journal = tmp_path / "s" / "trials.journal"

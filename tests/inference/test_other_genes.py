@@ -134,6 +134,7 @@ def test_a_table_is_extended_by_its_mean_and_an_embedding_alone_is_refused(tmp_p
     assert len(only.screen(2, top=3)) == 6  # of the genes that it knows
 
 
+@pytest.mark.slow
 def test_screens_have_all_genes_and_the_predictions_of_predict(predictor: Predictor, run: Path) -> None:
     found = predictor.screen(2, top=300, direction="low")
     assert found.attrs["count"] == 24 * 23 / 2

@@ -78,6 +78,7 @@ sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
 def test_a_forked_process_predicts(tiny_run: Path) -> None:
     done = subprocess.run([sys.executable, "-c", FORKED, str(tiny_run)], capture_output=True, text=True)

@@ -26,6 +26,7 @@ def collects_garbage() -> None:
     gc.collect()
 
 
+@pytest.mark.slow
 def test_a_full_collection_is_a_phase_and_its_place_is_known() -> None:
     recorder = PhaseRecorder(warm_up=0)
     kept = [

@@ -32,6 +32,7 @@ def test_blocks_one_after_the_other_are_the_canonical_rows() -> None:
     assert order == [record.genotype.id for record in canonical(rows).records()]
 
 
+@pytest.mark.slow
 def test_the_store_is_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     rows, query = drawn(ROWS, genes=40), "SELECT id FROM measurements WHERE phenotype <> 'size'"
 

@@ -374,6 +374,7 @@ def test_features_of_the_own_table_are_refused(small, organism: Organism) -> Non
         assert names <= set(block.measured)
 
 
+@pytest.mark.slow
 def test_the_command_prints_a_line_for_each_dataset_and_all_of_it_on_demand(
     small, monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
