@@ -18,7 +18,7 @@ from typing import Any
 PICTURE = Path(__file__).parents[1] / "docs" / "images" / "encoder.svg"
 LEVELS = {
     ("base", ""): "no encoder",
-    ("epochs", "forty"): "no encoder, five times the epochs",
+    ("epochs", "fivefold"): "no encoder, five times the epochs",
     ("encoder", "two"): "two layers",
     ("encoder", "two-prior"): "two layers, graph priors 0.1",
     ("encoder", "two-pretrained"): "two layers, graph priors 0.1, pre-trained",

@@ -7,7 +7,8 @@ its float32 bytes, its length and a few of its values, and the machine that they
 is renamed is renamed in both; its sha256 stays. Both were made anew when dropout came to draw four entries
 at a time and LightGBM to grow all trees; the one without AVX-512 on a processor whose libraries were told not
 to use it (`ATEN_CPU_CAPABILITY=avx2 MKL_ENABLE_INSTRUCTIONS=AVX2 OPENBLAS_CORETYPE=Haswell
-NUMBA_CPU_NAME=haswell`, and `NPY_DISABLE_CPU_FEATURES`): at the commit before, this gave what was stored.
+NUMBA_CPU_NAME=haswell`, and `NPY_DISABLE_CPU_FEATURES`): at the commit before, this gave
+what was stored, to 1e-4.
 
 Other processors and versions of torch sum in other orders, and training, trees and ranked lists make other
 figures of that. To compare two commits on another machine, write what each of them gives there, and compare

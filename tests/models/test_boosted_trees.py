@@ -8,6 +8,12 @@ import torch
 from wildtype.models.boosted_trees import BoostedTrees
 
 
+def test_a_table_without_a_value_is_answered_by_the_mean() -> None:
+    nothing, y = np.full((100, 3), np.nan, np.float32), np.arange(100, dtype=np.float32)
+    trees = BoostedTrees(nothing, y, nothing[:5], y[:5], {}, bags=2, seed=0)
+    np.testing.assert_allclose(trees.predict(nothing[:2]), 49.5, rtol=1e-6)
+
+
 def test_a_split_by_whether_a_value_is_missing_is_stored_as_a_finite_number() -> None:
     draw = np.random.default_rng(0)
     x = draw.normal(size=(400, 2)).astype(np.float32)

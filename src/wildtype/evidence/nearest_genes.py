@@ -44,24 +44,39 @@ class NearestGenes:
         n = len(known)
         self._similarity: tuple[Any, ...] = (known, embedded, profiles, transpose)
         self._run = run
-        self._ranking = Ranking(np.full((n, r), -1, np.int64), np.zeros((n, r), np.float32))
+        self._ranking = _empty(n, r)
         self._made = np.zeros(n, bool)
 
     def of(self, genes: NDArray[np.int64] | None = None) -> Ranking:
         """Return the ranking, in which the rows of ``genes`` are made (-1: none); without, those of all."""
-        if self._made.all():
+        todo = not_made(self._made, np.arange(len(self._made)) if genes is None else genes)
+        if not len(todo):
             return self._ranking
-        asked = np.full(len(self._made) + 1, genes is None)
-        if genes is not None:
-            asked[genes] = True  # -1 is the place after the last gene
-        todo = np.flatnonzero(asked[:-1] & ~self._made)
         n, r = self._ranking.gene.shape
+        # Rows are whole when they are put in their place: another thread may read or make the same ones.
+        rows = _empty(len(todo), r)
 
         def work(i: int) -> None:
             scratch = (np.zeros(n, np.float32), np.zeros(n if r > neighbour_kernels.MANY else r, np.float32))
             span = (i * CHUNK, min((i + 1) * CHUNK, len(todo)))
-            neighbour_kernels.neighbours(*span, todo, *self._similarity, *scratch, *self._ranking)
+            neighbour_kernels.neighbours(*span, todo, *self._similarity, *scratch, *rows)
 
         self._run(-(-len(todo) // CHUNK), work)
+        if len(todo) == n:
+            self._ranking = rows
+        else:
+            for all_rows, made in zip(self._ranking, rows, strict=True):
+                all_rows[todo] = made
         self._made[todo] = True
         return self._ranking
+
+
+def not_made(made: NDArray[np.bool_], genes: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return which of ``genes`` (-1: none) have no row yet, each once and ascending; ``made`` [n]."""
+    asked = np.zeros(len(made) + 1, bool)
+    asked[genes] = True  # -1 is the place after the last gene
+    return np.flatnonzero(asked[:-1] & ~made)
+
+
+def _empty(genes: int, r: int) -> Ranking:
+    return Ranking(np.full((genes, r), -1, np.int64), np.zeros((genes, r), np.float32))

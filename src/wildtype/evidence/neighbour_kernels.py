@@ -88,8 +88,8 @@ def _neighbours(
     neighbour: Any,
     near: Any,
 ) -> None:
-    """Write the measured genes most like ``genes`` [first … last - 1], best first: ``neighbour`` [n, r] and
-    ``near``.
+    """Write the measured genes most like ``genes`` [m] at ``first`` … ``last`` - 1, best first: ``neighbour``
+    and ``near`` [m, r].
 
     Similarity is cosine³ of the embedding (``embedded`` holds its nearest genes) plus cosine² of label
     profiles, whose products with all others are summed over shared contexts by ``transpose``. ``score`` [n]
@@ -139,13 +139,13 @@ def _neighbours(
             place = keep(value, best, used)
             if place >= 0:
                 best[place] = value
-                neighbour[i, place] = x
+                neighbour[at, place] = x
                 used = min(used + 1, r)
         order = np.argsort(-best[:used])
-        chosen = touched[:used].copy() if many else neighbour[i, :used].copy()
+        chosen = touched[:used].copy() if many else neighbour[at, :used].copy()
         for x in range(min(used, r)):
-            neighbour[i, x] = chosen[order[x]]
-            near[i, x] = best[order[x]]
+            neighbour[at, x] = chosen[order[x]]
+            near[at, x] = best[order[x]]
 
 
 def _inverse_rows(indptr: Any, data: Any) -> None:

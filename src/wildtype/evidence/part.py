@@ -24,7 +24,7 @@ from wildtype.evidence import kernels, similarity_kernels
 from wildtype.evidence.effects import Effect, KnockoutEffects, MeasuredEffects
 from wildtype.evidence.kernels import Entries, OneEditAway, Queries, Ranking, TwoEditsAway
 from wildtype.evidence.measured import MeasuredSets, additive_effects
-from wildtype.evidence.nearest_genes import NearestGenes
+from wildtype.evidence.nearest_genes import NearestGenes, not_made
 from wildtype.evidence.neighbour_kernels import Csr
 from wildtype.evidence.pieces import Run
 from wildtype.evidence.similarity import GeneSimilarity
@@ -233,9 +233,7 @@ class EvidencePart:
             at = np.where((gene >= 0) & (place >= 0), place, 0)
             near = self.nearest(gene).gene[np.maximum(gene, 0), at]
             return self.similar(np.where(place >= 0, gene, -1), np.where(place >= 0, near, -1))
-        asked = np.zeros(len(self._made) + 1, bool)
-        asked[gene] = True  # -1 is the place after the last gene
-        todo = np.flatnonzero(asked[:-1] & ~self._made)
+        todo = not_made(self._made, gene)
         if len(todo):
             near = self.nearest(todo).gene[todo]
             self._table[todo] = self.similar(np.broadcast_to(todo[:, None], near.shape), near)

@@ -142,10 +142,10 @@ def _held_out(
 
 
 def _distinct(x: NDArray[np.float32]) -> NDArray[np.int64]:
-    """Return the columns of x [m, f] that have a value and are not the same as an earlier one."""
+    """Return the columns of x [m, f] that have a value and differ from all earlier ones; at least one."""
     # Trees draw columns at random: copies would be drawn more often than other features.
     first: dict[bytes, int] = {}
     for i, column in enumerate(x.T):
         if not np.isnan(column).all():
             first.setdefault(blake2b(column.tobytes()).digest(), i)
-    return np.array(sorted(first.values()), np.int64)
+    return np.array(sorted(first.values()) or [0], np.int64)
