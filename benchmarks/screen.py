@@ -26,13 +26,14 @@ import torch
 from benchmarks.measuring import Reference, chosen
 from wildtype.inference.predictor import Predictor
 from wildtype.inference.screening.stream import Screen, ScreenWorker
-from wildtype.nn.combined_queries import RUNS
+
+RUNS = 64
 from wildtype.nn.threads import each
 from wildtype.profiling.machine import machine, take_turns
 from wildtype.profiling.speed import random_organism, random_predictor, screen_of
 from wildtype.seeds import generator
 
-SUMMARIES = {"product": "own_queries", "sum": "sum"}
+SUMMARIES = {"product": "own_reads", "sum": "sum"}
 
 
 def bench_screen(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
@@ -39,4 +40,11 @@ def _fetch_all(first: Any, last: Any) -> None:
         _fetch(address)
 
 
+def _fetch_row(row: Any, matrix: Any) -> None:
+    """Ask for the memory of a row of a dense matrix."""
+    first = np.int64(matrix.ctypes.data) + matrix.strides[0] * row
+    fetch_all(first, first + matrix.strides[0])
+
+
 fetch_all = njit(inline="always")(_fetch_all)
+fetch_row = njit(inline="always")(_fetch_row)

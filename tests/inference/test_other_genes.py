@@ -143,7 +143,7 @@ def test_screens_have_all_genes_and_the_predictions_of_predict(predictor: Predic
     assert predictor.screen(2, top=5, processes=2)["genes"].equals(predictor.screen(2, top=5)["genes"])
 
 
-@pytest.mark.parametrize("summary", ["sum", "own_queries"])
+@pytest.mark.parametrize("summary", ["sum", "own_reads"])
 def test_fast_screens_equal_slow_ones(tmp_path: Path, summary: str) -> None:
     words = ["model.evidence.tokens=0", "model.table=false", f"model.head.summary={summary}"]
     own = wt.load(trained(tmp_path / "run", *words))
@@ -151,7 +151,7 @@ def test_fast_screens_equal_slow_ones(tmp_path: Path, summary: str) -> None:
     table = own.table([[a, b] for i, a in enumerate(among) for b in among[i + 1 :]])
     gene = np.unique(table.gene)
     fast = own.core.combinations(gene, own.kinds[gene], 2)
-    if summary == "own_queries":
+    if summary == "own_reads":
         assert fast is None
         return
     assert fast is not None

@@ -167,7 +167,7 @@ def baselines(fit: Fit) -> Arrays:
 
 def screen(fit: Fit) -> Arrays:
     """The best pairs of all genes and the best triples of some, as sets and values, with intervals."""
-    model = wt.load(fit(dataset=tiny_dataset(), **SMALL, model__head__summary="own_queries").path)
+    model = wt.load(fit(dataset=tiny_dataset(), **SMALL, model__head__summary="own_reads").path)
     among = [f"G{i:03d}" for i in range(12)]
     found: Arrays = {}
     for name, frame in {

@@ -96,7 +96,7 @@ def in_double(monkeypatch: pytest.MonkeyPatch) -> None:
     "head",
     [
         {},
-        {"summary": "own_queries"},
+        {"summary": "own_reads"},
         {"summary": "mean", "direct": ["mean", "product", "sum"]},
         {"summary": "product", "relations": False},
         {"heads": 0},
@@ -106,7 +106,7 @@ def in_double(monkeypatch: pytest.MonkeyPatch) -> None:
         {"summary": "set_attention", "relations": False, "additive": False},
         {"summary": "set_attention_concat", "direct": ["partners"], "relations": False, "order": False},
         {"summary": "mean", "scores": "bilinear", "direct": []},
-        {"summary": "own_queries", "scores": "bilinear"},
+        {"summary": "own_reads", "scores": "bilinear"},
         {"outputs": [Output("a", "class"), Output("b")]},
     ],
     ids=str,
@@ -127,7 +127,7 @@ def test_pairs_without_room_for_a_table(monkeypatch: pytest.MonkeyPatch) -> None
     in_double(monkeypatch)
     model, organism = build()
     with monkeypatch.context() as patch:
-        patch.setattr(tables, "ROOM", 2000)
+        patch.setattr(tables, "ROOM", 800)
         answer = model.combinations(model.encode(organism), members(3), INDEX)
     assert answer is not None
     assert not answer.kept
@@ -151,9 +151,9 @@ def test_an_ensemble_is_the_mean_of_its_members(monkeypatch: pytest.MonkeyPatch)
 
 def test_evidence_numbers_per_gene_and_too_many_members_have_no_tables() -> None:
     head = build()[0].head
-    assert tables.SetTables.applies(head, 7, N)
-    assert not tables.SetTables.applies(head, 10**6, 10**6)
-    assert not tables.SetTables.applies(build(outputs=[Output("a"), Output("b", "gene")])[0].head, 7, N)
+    assert tables.SetTables.applies(head, 7)
+    assert not tables.SetTables.applies(head, 10**8)
+    assert not tables.SetTables.applies(build(outputs=[Output("a"), Output("b", "gene")])[0].head, 7)
     config = CellTransformerConfig(width=8, layers=0, heads=2, head=HeadConfig(heads=2))
     reads = CellTransformer(config, genes=N, features=0, phenotypes=1, channels=4).head
-    assert not tables.SetTables.applies(reads, 7, N)
+    assert not tables.SetTables.applies(reads, 7)

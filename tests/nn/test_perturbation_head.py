@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from wildtype.errors import ShapeError
-from wildtype.nn.perturbation_head import perturbation_attention, perturbation_attention_reference
+from wildtype.nn.perturbation_head import own_reads, perturbation_attention, perturbation_attention_reference
 
 F64 = torch.float64
 
@@ -98,3 +98,39 @@ def test_wrong_shapes_are_named(position, value, message):
     arguments[position] = value
     with pytest.raises(ShapeError, match=message):
         perturbation_attention(*arguments)
+
+
+@pytest.mark.parametrize("foreign", [0, 2])
+@pytest.mark.parametrize("sizes", [[2, 0, 3, 1], [0, 0], [4]])
+def test_own_reads_are_the_mean_of_single_queries(sizes, foreign):
+    torch.manual_seed(sum(sizes))
+    heads, genes, asked = 2, 7, 5
+    native = genes - foreign
+    _, keys, values, gene, offsets, delta = problem(sizes, genes, 3, 4)
+    query = torch.randn(heads, asked, 3, dtype=F64)
+    keys, values, delta = (torch.stack([x, 2 * x]) for x in (keys, values, delta))
+    asks = torch.randint(0, asked, (len(gene),))
+    floats = [x.detach().clone().requires_grad_() for x in (query, keys, values, delta)]
+    ours = own_reads(*floats[:3], gene, offsets, floats[3], asks=asks, shared=native if foreign else None)
+    plain = by_definition(*floats, asks, gene, offsets, native)
+    torch.testing.assert_close(ours, plain, rtol=1e-10, atol=1e-12)
+    if len(gene):
+        weight = torch.randn_like(plain)
+        found, expected = (torch.autograd.grad(x, floats, weight) for x in (ours, plain))
+        for x, y in zip(found, expected, strict=True):
+            torch.testing.assert_close(x, y, rtol=1e-9, atol=1e-11)
+
+
+def by_definition(query, keys, values, delta, asks, gene, offsets, native):
+    """Softmax over all shared genes and those of the set, of each of its genes, and their mean."""
+    out = []
+    for first, last in zip(offsets[:-1].tolist(), offsets[1:].tolist(), strict=True):
+        inside, z = gene[first:last], query.new_zeros(len(query), values.shape[-1])
+        known = torch.arange(keys.shape[1]) < native
+        known[inside] = True
+        own = values.index_add(1, inside, delta[:, first:last])
+        for a in asks[first:last].tolist():
+            logits = (query[:, a, None] * keys).sum(-1).masked_fill(~known, -torch.inf)
+            z = z + (logits.softmax(-1)[..., None] * own).sum(1) / len(inside)
+        out.append(z)
+    return torch.stack(out, 1)

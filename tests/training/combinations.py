@@ -72,7 +72,7 @@ FACTORS: dict[str, list[Option]] = {
     "readout": [
         Option("sum", ("model.head.summary=sum", "model.head.heads=2"), TRANSFORMER),
         Option("set attention", ("model.head.summary=set_attention", "model.head.heads=2"), TRANSFORMER),
-        Option("own queries", ("model.head.summary=own_queries", "model.head.heads=2",
+        Option("own reads", ("model.head.summary=own_reads", "model.head.heads=2",
                                "model.head.relations=false"), TRANSFORMER),
         Option("direct set attention", ("model.head.direct=[mean,set_attention]", "model.head.heads=0"),
                TRANSFORMER),

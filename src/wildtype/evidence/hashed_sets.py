@@ -50,27 +50,32 @@ def _find(key: Any, slots: Any) -> Any:
     return -1
 
 
-def _set_bit(key: Any, marks: Any, first: int, last: int) -> None:
-    """Set the bit of a key among the words ``first`` … ``last``-1 of ``marks``, a power of two of them."""
-    # Other bits of the key than those that choose its slot.
-    bit = (key >> np.uint64(24)) & np.uint64(64 * (last - first) - 1)
-    marks[first + np.int64(bit >> np.uint64(6))] |= np.uint64(1) << (bit & np.uint64(63))
+def _set_bit(key: Any, marks: Any) -> None:
+    """Set the bit of a key in ``marks`` uint64 [power of two]."""
+    bit = _bit(key, marks)
+    marks[np.int64(bit >> np.uint64(6))] |= np.uint64(1) << (bit & np.uint64(63))
 
 
 def _mark(keys: Any, marks: Any) -> None:
-    """Set the bit of every key in ``marks`` uint64 [power of two], zero on entry."""
+    """Set the bit of every key; ``marks`` are zero on entry."""
     for key in keys:
-        set_bit(key, marks, 0, len(marks))
+        set_bit(key, marks)
 
 
-def _may_hold(key: Any, marks: Any, first: int, last: int) -> Any:
+def _bit_of(key: Any, marks: Any) -> Any:
+    # Other bits of the key than those that choose its slot.
+    return (key >> np.uint64(24)) & np.uint64(64 * len(marks) - 1)
+
+
+def _may_hold(key: Any, marks: Any) -> Any:
     """Whether a key may be there: one bit excludes most others, and marks fit into the cache."""
-    bit = (key >> np.uint64(24)) & np.uint64(64 * (last - first) - 1)
-    return (marks[first + np.int64(bit >> np.uint64(6))] >> (bit & np.uint64(63))) & np.uint64(1)
+    bit = _bit(key, marks)
+    return (marks[np.int64(bit >> np.uint64(6))] >> (bit & np.uint64(63))) & np.uint64(1)
 
 
 make_table = njit(**COMPILED)(_make_table)
 find = njit(**COMPILED)(_find)
+_bit = njit(**COMPILED)(_bit_of)
 set_bit = njit(**COMPILED)(_set_bit)
 mark = njit(**COMPILED)(_mark)
 may_hold = njit(**COMPILED)(_may_hold)

@@ -14,8 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from wildtype.evidence.gene_bits import gene_bits
 from wildtype.evidence.hashed_sets import Table, make_table, mark
-from wildtype.evidence.kernels import Entries, mark_genes
+from wildtype.evidence.kernels import Entries
 from wildtype.evidence.neighbour_kernels import to_unit_rows
 from wildtype.mutants.identity import gene_words, keys_of
 from wildtype.mutants.table import MutantTable
@@ -124,16 +125,28 @@ class MeasuredSets:
 
     @cached_property
     def entries(self) -> Entries:
-        """Entries of ``less`` by context and gene, with their marks."""
-        start, size = self.less.start, np.diff(self.less.start)
-        context = np.repeat(np.arange(len(size)), size)
-        order = np.argsort(context * self.n + self.entry_gene, kind="stable")
-        # At least eight bits per gene, a power of two: few genes that are not there look as if they were.
-        words = 1 << np.ceil(np.log2(np.maximum(size / 8, 1))).astype(np.int64)
-        place = np.append(0, np.cumsum(words))
-        gene, marks = self.entry_gene[order], np.zeros(int(place[-1]), np.uint64)
-        mark_genes(start, gene, self.words, place, marks)
-        return Entries(gene, self.entry_row[order], place, marks)
+        """Entries of ``less`` by context and gene."""
+        size = np.diff(self.less.start)
+        place = np.repeat(np.arange(len(size)), size) * self.n + self.entry_gene
+        order = np.argsort(place, kind="stable")
+        place = place[order]
+        new = np.ones(len(place), bool)
+        new[1:] = place[1:] != place[:-1]
+        first = np.flatnonzero(new)
+        begin = np.append(0, np.cumsum(np.bincount(place[first] // self.n, minlength=len(size))))
+        genes = gene_bits((place[first] % self.n).astype(np.int32), begin, self.n)
+        several = len(first) < len(place)
+        return Entries(
+            self.entry_row[order].astype(np.int32),
+            np.append(first, len(place)) if several else np.zeros(0, np.int64),
+            genes,
+        )
+
+    @cached_property
+    def only_condition(self) -> int:
+        """The condition of all mutants; -1 where they differ, or there are none."""
+        known = self.condition[:1].tolist()
+        return known[0] if known and (self.condition == known[0]).all() else -1
 
     @cached_property
     def statistics(self) -> NDArray[np.float32]:

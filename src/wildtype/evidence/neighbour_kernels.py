@@ -39,7 +39,7 @@ def _weight(i: int, j: int, indptr: Any, indices: Any, data: Any) -> Any:
     return np.float32(0)
 
 
-def _fetch_row(row: Any, matrix: Csr) -> None:
+def _fetch_sparse_row(row: Any, matrix: Csr) -> None:
     """Ask for the memory of a sparse row."""
     start, column, value = matrix
     low, high = start[row], start[row + 1]
@@ -161,7 +161,7 @@ def _inverse_rows(indptr: Any, data: Any) -> None:
 
 # In order: reads of scattered places in one vector take twice the time of one after the other.
 row_product = njit(**COMPILED | {"fastmath": {"contract"}})(_row_product)
-fetch_row = njit(inline="always")(_fetch_row)
+fetch_sparse_row = njit(inline="always")(_fetch_sparse_row)
 weight_of = njit(**COMPILED)(_weight)
 keep = njit(**COMPILED)(_keep)
 neighbours = njit(**COMPILED)(_neighbours)

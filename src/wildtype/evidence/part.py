@@ -22,7 +22,7 @@ from scipy import sparse
 
 from wildtype.evidence import kernels, similarity_kernels
 from wildtype.evidence.effects import Effect, KnockoutEffects, MeasuredEffects
-from wildtype.evidence.kernels import Entries, OneEditAway, Queries, Ranking, TwoEditsAway
+from wildtype.evidence.kernels import OneEditAway, Queries, Ranking, TwoEditsAway
 from wildtype.evidence.measured import MeasuredSets, additive_effects
 from wildtype.evidence.nearest_genes import NearestGenes, not_made
 from wildtype.evidence.neighbour_kernels import Csr
@@ -56,7 +56,6 @@ TABLE = 128 << 20
 """Largest table, in bytes, of what genes and their neighbours have in common, and of rankings of genes."""
 RANKED = 12
 """Bytes of a place in a ranking."""
-NO_ENTRIES = Entries(*(np.zeros(0, kind) for kind in (np.int64, np.int64, np.int64, np.uint64)))
 CHUNK = 512
 """Queries per piece of work: their results stay in the cache, and there are enough pieces for all threads."""
 
@@ -163,12 +162,13 @@ class EvidencePart:
         known, transpose = measured.statistics[:, :p].sum(axis=1) > 0, _csr(measured.profiles.T.tocsr())
         reach, alike = self._reach(measured), (known, self._embedded, self._profiles, transpose)
         self._nearest = NearestGenes(*alike, max(reach, sizes.replacements), shared.run)
-        self._ranking = Ranking(np.zeros((n, 0), np.int64), np.zeros((n, 0), np.float32))
+        self._ranking: Ranking | None = None
         self._first: Ranking | None = None
         if reach:
             # The best tokens are found gene by gene: all genes are ranked at once, and far.
-            self._ranking = self._nearest.of()
-            first = (np.ascontiguousarray(column[:, : sizes.replacements]) for column in self._ranking)
+            all_genes = self._nearest.of()
+            self._ranking = Ranking(all_genes.gene.astype(np.int32), all_genes.score)
+            first = (np.ascontiguousarray(column[:, : sizes.replacements]) for column in all_genes)
             self._first = Ranking(*first)
         self.known = np.isfinite(measured.value).astype(np.float32)
         self.filled = np.where(self.known > 0, measured.value, 0).astype(np.float32)
@@ -264,22 +264,28 @@ class EvidencePart:
         ranked = t if shared.sizes.ranked is None else shared.sizes.ranked[0]
         row, edit, old, new = (np.full((q, t), -1, np.int64) for _ in range(4))
         found = OneEditAway(row, edit, old, new, alike=np.full((q, t), UNKNOWN))
-        entries = measured.entries if self._ranking.gene.shape[1] else NO_ENTRIES
+        done = np.zeros(q, bool)
+        mutants = (measured.whole.table, measured.whole.order, measured.condition)
 
         def work(i: int) -> None:
+            span = (i * CHUNK, min((i + 1) * CHUNK, q), shared.words, queries, measured.less.table)
+            if self._ranking is not None:
+                kernels.from_the_most_similar(
+                    *span,
+                    measured.entries,
+                    *mutants,
+                    measured.only_condition,
+                    measured.orders,
+                    self._ranking,
+                    found,
+                    done,
+                )
             kernels.one_edit(
-                i * CHUNK,
-                min((i + 1) * CHUNK, q),
-                shared.words,
-                queries,
-                measured.less.table,
+                *span,
                 measured.entry_row,
                 measured.entry_gene,
-                measured.whole.table,
-                measured.whole.order,
-                measured.condition,
-                entries,
-                self._ranking,
+                *mutants,
+                measured.orders,
                 self._embedded,
                 self._profiles,
                 self.products,
@@ -287,6 +293,7 @@ class EvidencePart:
                 np.zeros(t, np.float32),
                 ranked,
                 found,
+                done,
             )
 
         shared.run(-(-q // CHUNK) if t else 0, work)

@@ -12,7 +12,7 @@ import numpy as np
 from wildtype.cache_lines import fetch_all
 from wildtype.compiled import njit
 from wildtype.evidence.hashed_sets import COMPILED, may_hold, set_bit
-from wildtype.evidence.neighbour_kernels import Csr, fetch_row, row_product, weight_of
+from wildtype.evidence.neighbour_kernels import Csr, fetch_sparse_row, row_product, weight_of
 
 AHEAD = 2
 """Tokens between a row of the embedding that is asked for and its use."""
@@ -83,10 +83,10 @@ def _similar(
             out[at, token, channels - 2] = scale[channels - 2] * total
         for token in range(left.shape[1]):
             i, j = left[at, token], right[at, token]
-            if i < 0 or j < 0 or not may_hold(_link(i, j, 0), linked, 0, len(linked)):
+            if i < 0 or j < 0 or not may_hold(_link(i, j, 0), linked):
                 continue
             for x in range(relations):
-                if may_hold(_link(i, j, x + 1), linked, 0, len(linked)):
+                if may_hold(_link(i, j, x + 1), linked):
                     out[at, token, x] = scale[x] * weight_of(i, j, graph_start[x], graph_column, graph_value)
         _profile_products(at, left, right, profiles, product, spread, alike, out[..., channels - 1])
         for token in range(left.shape[1]):
@@ -121,7 +121,7 @@ def _profile_products(
             if left[at, token] != i or j < 0 or alike[at, token] != UNKNOWN:
                 continue
             if token + 1 < left.shape[1]:
-                fetch_row(max(right[at, token + 1], 0), profiles)
+                fetch_sparse_row(max(right[at, token + 1], 0), profiles)
             out[at, token] = row_product(j, profiles, spread)
         for e in range(profile_start[i], profile_start[i + 1]):
             spread[profile_column[e]] = 0
@@ -151,8 +151,8 @@ def _mark_links(indptr: Any, indices: Any, marks: Any) -> None:
     for x in range(len(indptr)):
         for i in range(indptr.shape[1] - 1):
             for e in range(indptr[x, i], indptr[x, i + 1]):
-                set_bit(_link(i, indices[e], 0), marks, 0, len(marks))
-                set_bit(_link(i, indices[e], x + 1), marks, 0, len(marks))
+                set_bit(_link(i, indices[e], 0), marks)
+                set_bit(_link(i, indices[e], x + 1), marks)
 
 
 _link = njit(inline="always", **COMPILED)(_link)

@@ -323,7 +323,7 @@ def _screen_speed(sizes: SpeedSizes, seed: int) -> dict[str, float]:
     draw = generator(seed, "bench screen")
     organism = random_organism(sizes.genes, 4, 20 * sizes.genes, draw)
     gene = np.sort(draw.choice(sizes.genes, sizes.candidates, replace=False)).astype(np.int64)
-    head = {"summary": "own_queries", "heads": 4, "direct": ["sum", "product"]}
+    head = {"summary": "own_reads", "heads": 4, "direct": ["sum", "product"]}
     predictor = random_predictor(organism, head, 64, seed, measured=1000)
     worker = ScreenWorker(predictor.core, screen_of(gene, 3))
     scored = worker(0).asked

@@ -68,7 +68,7 @@ def test_a_screen_is_brute_force(predictor: Predictor, order: int) -> None:
     assert found.attrs["left_out"] == {}
 
 
-@pytest.mark.parametrize("summary", ["sum", "own_queries"])
+@pytest.mark.parametrize("summary", ["sum", "own_reads"])
 def test_tables_of_members_give_what_one_by_one_gives(
     predictor: Predictor, summary: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -104,7 +104,7 @@ def test_tables_of_members_give_what_one_by_one_gives(
 def test_few_mutants_per_member_are_not_worth_tables(
     predictor: Predictor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    fast = without_evidence(predictor, "own_queries")
+    fast = without_evidence(predictor, "own_reads")
     monkeypatch.setattr(fast.checkpoint, "combinations", lambda *_: pytest.fail("tables were made"))
     assert screened(fast, queries=[["G001"]]).attrs["asked"] == 23
 

@@ -48,7 +48,7 @@ class WholeCell:
     Attributes
     ----------
     weight, weight_before : float64 [n]
-        β_i, mean over heads, in the mutant and in the wild type.
+        β_i, mean over heads, in the mutant and in the wild type; 0 there where genes ask by themselves.
     linear, linear_change, integrated : float64 [n]
         See the formulas of this module.
     """

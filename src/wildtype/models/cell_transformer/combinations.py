@@ -3,14 +3,16 @@
 Legend: c members (a gene and what is done to it) · k members of a set · m sets · n genes · d width · H heads
 · w hidden width.
 
-A screen scores many sets of few members. Up to its first non-linear layer, the head computes sums over
-members, sums over pairs, attention within the set, and z_S. Members and pairs pass their layers once for
-all sets. Each set then needs sums of rows, a softmax over k, z_S and the last layers. Exact: the same
-terms in another order.
+A screen scores many sets of few members. Up to its first non-linear layer the head adds terms of members,
+terms of pairs of members (relations, products, what a gene reads of another's change), attention within the
+set, and z_S where the set queries as one. Terms of members and pairs pass the layer once for all sets, and a
+set is a sum of rows. Exact: the same terms in another order.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from itertools import accumulate
 
 import torch
@@ -18,10 +20,10 @@ from torch import Tensor, nn
 from torch.nn.functional import embedding, embedding_bag
 
 from wildtype.evidence.lookup import EvidenceIndex
-from wildtype.models.cell_transformer.head import MAX_ORDER, PerturbationHead
+from wildtype.models.cell_transformer.head import MAX_ORDER, GeneKeyValues, PerturbationHead
 from wildtype.models.cell_transformer.summaries import SetSummary
 from wildtype.models.interface import Members, WildType
-from wildtype.nn.combined_queries import CombinedQueries
+from wildtype.nn.attention import attention_with_lse
 from wildtype.nn.perturbation_head import perturbation_attention
 from wildtype.nn.set_attention import SetEmbeddings
 from wildtype.nn.threads import shares
@@ -31,6 +33,7 @@ ROOM = 1 << 30
 CHUNK = 4096
 """Sets that pass the layers together: what is made of them stays in the cache."""
 ADDITIVE = ("sum", "mean")
+PairTerm = Callable[[Tensor, Tensor], Tensor]
 
 
 class Summaries:
@@ -56,6 +59,33 @@ class Summaries:
         assert self.attention is not None
         dynamic = self.attention.dynamic(sets, *self.tables)
         return self.pooled(SetEmbeddings(dynamic, embedding(sets, self.static))).mean(1)
+
+
+class OwnReads:
+    """What members read by themselves: a of the wild type and of its own change, and a and b of each other's.
+
+    z_S is the mean over a ∈ S of Σ_i β_ai φ⁰_i + Σ_{b ∈ S} β_ab (φ_b − φ⁰_b).
+    """
+
+    def __init__(
+        self, head: PerturbationHead, cell: GeneKeyValues, gene: Tensor, asking: Tensor, delta: Tensor
+    ) -> None:
+        split = head.by_head
+        query = head.scaled(head.query(asking))
+        keys = split(cell.keys)
+        read, lse = attention_with_lse(query[None], keys[None], split(cell.values)[None], scale=1.0)
+        self.query, self.lse, self.keys, self.delta = query, lse[0], keys[:, gene], split(delta)
+        one = torch.arange(len(gene))
+        self.alone = read[0].transpose(0, 1).flatten(1) + self._told(one, one)
+
+    def together(self, left: Tensor, right: Tensor) -> Tensor:
+        """Return what members left and right [s] read of each other's change [s, d]."""
+        return self._told(left, right) + self._told(right, left)
+
+    def _told(self, reader: Tensor, changed: Tensor) -> Tensor:
+        logits = (self.query[:, reader] * self.keys[:, changed]).sum(-1)
+        beta = (logits - self.lse[:, reader]).exp()
+        return (beta.unsqueeze(-1) * self.delta[:, changed]).transpose(0, 1).flatten(1)
 
 
 class SetTables:
@@ -106,21 +136,25 @@ class SetTables:
             effects = torch.from_numpy(self.part.effects)[members.gene, : self.outputs]
             self.effects = head.additive * effects * head.scalar
         self.summaries: list[tuple[Summaries, Tensor]] = []
+        self.by_pair: list[PairTerm] = []
         for name, summary in head.direct_by_name():
-            # Sums commute with linear maps, W Σ u_i = Σ W u_i: these summaries need no table of their own.
+            # Sums commute with linear maps, W Σ u_i = Σ W u_i.
             if summary.how in ADDITIVE:
                 self.own += summary.project(u) @ weight[name].T / (k if summary.how == "mean" else 1)
+            elif summary.how == "product":
+                mean = weight[name].T * (2 / max(k * (k - 1), 1))  # over pairs
+                self.by_pair.append(partial(_products, summary.project(u), mean))
             else:
                 self.summaries.append((Summaries(summary, u), weight[name]))
-        self.combined = None
         if head.heads:
-            self.from_cell = weight["whole cell"]
             asking = embedding(members.gene, h) if head.bilinear else u
             self.cell = head.genome(wild_type)
             self.delta = head.difference(self.cell, members.gene, state)
-            keys, values = head.by_head(self.cell.keys), head.by_head(self.cell.values)
+            self.from_cell = weight["whole cell"].T
             if head.summary is None:
-                self.combined = CombinedQueries(head.scaled(head.query(asking)), keys, values, k)
+                reads = OwnReads(head, self.cell, members.gene, asking, self.delta)
+                self.own += reads.alone @ (self.from_cell / k)
+                self.by_pair.append(partial(_read, reads, self.from_cell / k))
             else:
                 self.asked = Summaries(head.summary, asking)
         if head.relations is not None:
@@ -128,110 +162,131 @@ class SetTables:
             # The readout is [Σ / P ‖ Σ / √P] over P pairs: both halves are multiples of one sum, so their
             # weights join.
             mean, scaled = weight["relations"].chunk(2, dim=1)
-            self.from_pairs = mean / pairs + scaled / pairs**0.5
-            c, half = len(u), head.relations.width_out // 2
-            self.kept = 4 * half * c * c <= ROOM
-            self.pairs = u.new_empty(c * c if self.kept else 0, half)
-            self.there = torch.zeros(len(self.pairs), dtype=torch.bool)
+            self.by_pair.append(partial(self._relations, (mean / pairs + scaled / pairs**0.5).T))
+        # Of pairs alone no table is made: every row would be used once.
+        count = len(u) * (len(u) - 1) // 2 if self.by_pair and k > 2 else 0
+        self.kept = 0 < 4 * self.own.shape[1] * count <= ROOM
+        self.pairs = u.new_empty(count if self.kept else 0, self.own.shape[1])
+        self.there = torch.zeros(len(self.pairs), dtype=torch.bool)
 
     @staticmethod
-    def applies(head: PerturbationHead, members: int, genes: int) -> bool:
+    def applies(head: PerturbationHead, members: int) -> bool:
         """Whether the tables apply to a head.
 
-        They do where it reads neither evidence nor a screen, has no numbers per gene, and the tables fit in
-        memory.
+        They do where it reads neither evidence nor a screen, has no numbers per gene, and a row per member
+        fits in memory.
         """
+        first = head.out[0]
+        assert isinstance(first, nn.Linear)
         return (
             head.evidence is None
             and head.screen is None
             and not head.outputs.per_gene
-            and max(CombinedQueries.bytes(max(head.heads, 1), members, genes), 4 * members**2) <= ROOM
+            and 4 * members * first.out_features <= ROOM
         )
 
     @torch.no_grad()
     def __call__(self, sets: Tensor) -> Tensor:
-        """Return the outputs [m, p] of sets int64 [m, k] of members; no set names a gene twice.
-
-        It is fastest where sets that differ only in their last member are adjacent.
-        """
+        """Return the outputs [m, p] of sets int64 [m, k] of members; no set names a gene twice."""
         out = self.fixed.new_empty(len(sets), self.outputs)
-        if self.head.relations is not None and self.kept:
+        if self.kept:
             self._fill(sets)
-
-        # Before the sets are cut into chunks: neighbouring sets share the product of their common genes.
-        sums = None if self.combined is None else self.combined.sums(sets)
 
         def part(first: int, last: int) -> None:
             for start in range(first, last, CHUNK):
                 chunk = slice(start, min(start + CHUNK, last))
-                out[chunk] = self._answer(sets[chunk], None if sums is None else sums[:, chunk])
+                out[chunk] = self._answer(sets[chunk])
 
         shares(len(sets), part)
         return out
 
-    def _answer(self, sets: Tensor, sums: Tensor | None) -> Tensor:
-        """Return the outputs [m, p] of sets [m, k], given what their attention sums to where it is known."""
-        x = embedding_bag(sets, self.own, mode="sum") + self.fixed
+    def _answer(self, sets: Tensor) -> Tensor:
+        """Return the outputs [m, p] of sets [m, k]."""
+        x = embedding_bag(sets, self.own, mode="sum").add_(self.fixed)
+        if self.by_pair and sets.shape[1] > 1:
+            x += self._of_pairs(sets)
         for summary, weight in self.summaries:
             x.addmm_(summary(sets), weight.T)
-        if self.head.heads:
-            x.addmm_(self._whole_cell(sets, sums), self.from_cell.T)
-        if self.head.relations is not None and sets.shape[1] > 1:
-            x.addmm_(self._pairs(sets), self.from_pairs.T)
+        if self.head.heads and self.head.summary is not None:
+            x.addmm_(self._whole_cell(sets), self.from_cell)
         out: Tensor = self.head.outputs.columns(self.head.out[1:-1](x))
         return out if self.effects is None else out + embedding_bag(sets, self.effects, mode="sum")
 
-    def _whole_cell(self, sets: Tensor, sums: Tensor | None) -> Tensor:
-        """Return z_S [m, d]."""
+    def _whole_cell(self, sets: Tensor) -> Tensor:
+        """Return z_S [m, d] of sets that query as one."""
         m, k = sets.shape
-        gene = self.members.gene[sets]
-        if self.combined is not None and sums is not None:
-            # z_S = Σ_j β_j φ⁰_j + Σ_{i ∈ S} β_i (φ_i − φ⁰_i): the first sum is shared work, the second has k
-            # rows.
-            shared, lse = self.combined.read(sets, sums)
-            beta = self.combined.of_keys(sets, lse, gene)
-            own = embedding(sets, self.delta).view(m, k, *shared.shape[1:])
-            return shared.add_((beta.unsqueeze(-1) * own).sum(1)).flatten(1)
         split = self.head.by_head
-        asked = self.head.scaled(self.head.query(self.asked(sets)))
         z = perturbation_attention(
-            asked,
+            self.head.scaled(self.head.query(self.asked(sets))),
             split(self.cell.keys),
             split(self.cell.values),
-            gene.reshape(-1),
+            self.members.gene[sets].reshape(-1),
             torch.arange(0, m * k + 1, k),
             split(embedding(sets.reshape(-1), self.delta)),
             shared=self.wild_type.encoded,
         )
         return z.transpose(0, 1).flatten(1)
 
-    def _pairs(self, sets: Tensor) -> Tensor:
-        """Return the sum of relation readouts over the pairs of each set [m, w]."""
-        at = self._numbers(sets)
-        if not self.kept:
-            return self._relations(at.reshape(-1)).view(*at.shape, -1).sum(1)
-        return embedding_bag(at, self.pairs, mode="sum")
+    def _of_pairs(self, sets: Tensor) -> Tensor:
+        """Return the sum of terms over the pairs of each set [m, w]."""
+        left, right = _ends(sets)
+        if self.kept:
+            return embedding_bag(_number(left, right), self.pairs, mode="sum")
+        return self._terms(left.reshape(-1), right.reshape(-1)).view(*left.shape, -1).sum(1)
 
-    def _numbers(self, sets: Tensor) -> Tensor:
-        """Return the numbers of the pairs of each set, their places in the table of pairs."""
-        left, right = torch.triu_indices(sets.shape[1], sets.shape[1], 1)
-        return sets[:, left] * len(self.members.gene) + sets[:, right]
+    def _terms(self, left: Tensor, right: Tensor) -> Tensor:
+        """Return the terms [s, w] of pairs of members left and right [s]."""
+        out: Tensor = self.own.new_zeros(len(left), self.own.shape[1])
+        for term in self.by_pair:
+            out += term(left, right)
+        return out
 
     def _fill(self, sets: Tensor) -> None:
         """Compute the rows of pairs that no earlier set contained."""
         # A mask instead of unique(): sets repeat the same pairs many times, and marking needs no sort.
         wanted = torch.zeros_like(self.there)
-        wanted[self._numbers(sets)] = True
+        wanted[_number(*_ends(sets))] = True
         missing = (wanted & ~self.there).nonzero()[:, 0]
-        if len(missing):
-            self.pairs[missing] = self._relations(missing)
-            self.there[missing] = True
 
-    def _relations(self, at: Tensor) -> Tensor:
-        c, relations = len(self.members.gene), self.head.relations
+        def part(first: int, last: int) -> None:
+            for at in torch.split(missing[first:last], CHUNK):
+                self.pairs[at] = self._terms(*_pair(at))
+
+        shares(len(missing), part)
+        self.there |= wanted
+
+    def _relations(self, weight: Tensor, left: Tensor, right: Tensor) -> Tensor:
+        relations = self.head.relations
         assert relations is not None
         assert self.part is not None
-        left, right = self.members.gene[at // c], self.members.gene[at % c]
+        left, right = self.members.gene[left], self.members.gene[right]
         i, j = left.numpy(), right.numpy()
         alike, traits = (torch.from_numpy(x) for x in (self.part.similar(i, j), self.part.traits_of(i, j)))
-        return relations.of_pairs(self.wild_type, left, right, alike, traits)
+        return relations.of_pairs(self.wild_type, left, right, alike, traits) @ weight
+
+
+def _read(reads: OwnReads, weight: Tensor, left: Tensor, right: Tensor) -> Tensor:
+    return reads.together(left, right) @ weight
+
+
+def _products(row: Tensor, weight: Tensor, left: Tensor, right: Tensor) -> Tensor:
+    return (embedding(left, row) * embedding(right, row)) @ weight
+
+
+def _ends(sets: Tensor) -> tuple[Tensor, Tensor]:
+    """Return both members of every pair in each set [m, k (k - 1) / 2]."""
+    left, right = torch.triu_indices(sets.shape[1], sets.shape[1], 1)
+    return sets[:, left], sets[:, right]
+
+
+def _number(a: Tensor, b: Tensor) -> Tensor:
+    """Return the number of the pair of members a and b, in either order: its place in a triangle."""
+    high = torch.maximum(a, b)
+    return high * (high - 1) // 2 + torch.minimum(a, b)
+
+
+def _pair(number: Tensor) -> tuple[Tensor, Tensor]:
+    """Return the members of the pairs with these numbers, the lower first."""
+    # The root of the triangle's formula; float64 is exact far beyond any table that fits in memory.
+    high = ((1 + (8.0 * number.double() + 1).sqrt()) / 2).long()
+    return number - high * (high - 1) // 2, high

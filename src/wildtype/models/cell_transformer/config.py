@@ -11,7 +11,7 @@ from wildtype.settings import setting
 
 Expert = Literal["seen", "one", "none"]
 Summary = Literal["mean", "sum", "product", "set_attention", "set_attention_concat", "partners"]
-OWN_QUERIES = "own_queries"
+OWN_READS = "own_reads"
 
 
 @dataclass
@@ -174,12 +174,12 @@ class TreesConfig:
 class HeadConfig:
     """The perturbation head."""
 
-    summary: Literal[Summary, "own_queries"] = setting(
+    summary: Literal[Summary, "own_reads"] = setting(
         "sum",
         "Summary of the perturbed genes S that queries the wild type; set_attention: Hyper-SAGNN, mean of "
         "W (dynamic − static)²; set_attention_concat: of W [dynamic ‖ static]; partners: of dynamic alone, 0 "
-        "for one gene; own_queries: every gene queries by itself and S takes the mean, which makes screens "
-        "fast.",
+        "for one gene; own_reads: every gene queries by itself and S takes the mean of what they read, which "
+        "makes screens fast.",
     )
     scores: Literal["normed", "bilinear"] = setting(
         "normed",

@@ -22,7 +22,7 @@ from torch import Tensor, nn
 
 from wildtype.errors import ConfigError
 from wildtype.evidence.kernels import REMOVED
-from wildtype.models.cell_transformer.config import OWN_QUERIES, CellTransformerConfig
+from wildtype.models.cell_transformer.config import OWN_READS, CellTransformerConfig
 from wildtype.models.cell_transformer.evidence import EvidenceReadout
 from wildtype.models.cell_transformer.outputs import Outputs
 from wildtype.models.cell_transformer.readouts import RelationReadout
@@ -34,8 +34,8 @@ from wildtype.mutants import Kind
 from wildtype.mutants.batch import MutantBatch
 from wildtype.mutants.evidence_tokens import EvidenceTokens
 from wildtype.nn.dropout import Dropout
-from wildtype.nn.perturbation_head import perturbation_attention
-from wildtype.nn.ragged import segment_ids, segment_mean, segment_sum
+from wildtype.nn.perturbation_head import own_reads, perturbation_attention
+from wildtype.nn.ragged import segment_ids, segment_mean, segment_sum, take_rows
 
 MAX_ORDER = 16
 STATE, SCREEN = "state", "screen"
@@ -90,7 +90,7 @@ class PerturbationHead(ExplainableHead):
         # Larger sets than training has are taken as its largest: their own embedding was never learned.
         self.register_buffer("largest_order", torch.zeros((), dtype=torch.int64))
         self.condition = nn.Embedding(conditions, d) if conditions > 1 else None
-        asks = head.heads and head.summary != OWN_QUERIES
+        asks = head.heads and head.summary != OWN_READS
         self.bilinear = head.scores == "bilinear"
         self.summary = SetSummary(head.summary, d, project=not self.bilinear) if asks else None
         self.log_scale = None
@@ -273,13 +273,13 @@ class PerturbationHead(ExplainableHead):
         """Return β [heads, n] and φ [heads, n, d / heads] of a batch of one mutant: z_S is Σ_i β_i φ_i."""
         state, _, asking = self._states(wild_type, mutants)
         cell = self.genome(wild_type)
-        query = self.scaled(self._asked(asking, mutants))
-        logits = query @ self.by_head(cell.keys).transpose(1, 2)
+        asked = asking if self.summary is None else self.summary(asking, mutants.offsets)
+        logits = self._asked(asked) @ self.by_head(cell.keys).transpose(1, 2)
         if wild_type.encoded is not None:
             beside = torch.arange(logits.shape[-1], device=logits.device) >= wild_type.encoded
             beside[mutants.gene] = False
             logits = logits.masked_fill(beside, -torch.inf)
-        beta = logits.softmax(-1)[:, 0]
+        beta = logits.softmax(-1).sum(1) / max(len(asked), 1)
         delta = self.by_head(self.difference(cell, mutants.gene, state))
         # index_add sums, so φ⁰ + (φ − φ⁰) replaces the values of S and leaves all others.
         return beta, self.by_head(cell.values).index_add(1, mutants.gene, delta)
@@ -304,31 +304,25 @@ class PerturbationHead(ExplainableHead):
 
     def _whole_cell(self, wild_type: WildType, asking: Tensor, state: Tensor, mutants: MutantBatch) -> Tensor:
         """Return z_S [b, d]: cross-attention of every mutant over all tokens and its own other genes."""
-        asked = self._asked(asking, mutants)
         cell = self.genome(wild_type)
         # z_S = Σ_i β_i φ⁰_i + Σ_{i ∈ S} β_i (φ_i − φ⁰_i): values of all n genes never exist per mutant.
         # Memory O((b + n) d + Σk d).
-        delta = self.difference(cell, mutants.gene, state)
+        delta = self.by_head(self.difference(cell, mutants.gene, state))
+        changed = (self.by_head(cell.values), mutants.gene, mutants.offsets, delta)
         # Under autocast norms and products with parameters are float32, and linear maps are not.
-        z = perturbation_attention(
-            self.scaled(asked).to(delta.dtype),
-            self.by_head(cell.keys).to(delta.dtype),
-            self.by_head(cell.values),
-            mutants.gene,
-            mutants.offsets,
-            self.by_head(delta),
-            shared=wild_type.encoded,
-        )
+        keys = self.by_head(cell.keys).to(delta.dtype)
+        if self.summary is None:
+            first, asks = _different(mutants)
+            query = self._asked(take_rows(asking, first)).to(delta.dtype)
+            z = own_reads(query, keys, *changed, asks=asks, shared=wild_type.encoded)
+        else:
+            query = self._asked(self.summary(asking, mutants.offsets)).to(delta.dtype)
+            z = perturbation_attention(query, keys, *changed, shared=wild_type.encoded)
         return z.transpose(0, 1).flatten(1)
 
-    def _asked(self, asking: Tensor, mutants: MutantBatch) -> Tensor:
-        """Return the query [b, d] of every mutant, from what its genes ask [Σk, d]."""
-        if self.summary is None:
-            # A mean of queries makes exp(q_S·k_j) a product over genes, which `nn/combined_queries.py`
-            # exploits.
-            return segment_mean(self.query(asking), mutants.offsets)
-        asked: Tensor = self.query(self.summary(asking, mutants.offsets))
-        return asked
+    def _asked(self, asking: Tensor) -> Tensor:
+        """Return the queries [H, m, d / H] of what asks [m, d]: sets, or genes where each asks by itself."""
+        return self.scaled(self.query(asking))
 
     def by_head(self, x: Tensor) -> Tensor:
         """Split rows [m, d] by head: [H, m, d / H]."""
@@ -360,3 +354,15 @@ class PerturbationHead(ExplainableHead):
         inner = nn.functional.embedding(gene, cell.inner)
         values: Tensor = self.value_out(nn.functional.gelu(inner + state))
         return values - nn.functional.embedding(gene, cell.values)
+
+
+def _different(mutants: MutantBatch) -> tuple[Tensor, Tensor]:
+    """Return the rows [c] of different perturbed genes of a batch, and which of them each gene is [Σk].
+
+    A gene of many mutants asks once. Doses differ from mutant to mutant: with them every gene asks.
+    """
+    row = torch.arange(len(mutants.gene), device=mutants.gene.device)
+    if mutants.dose is not None:
+        return row, row
+    code, asks = torch.unique(mutants.gene * len(Kind) + mutants.kind, return_inverse=True)
+    return row.new_zeros(len(code)).scatter_reduce(0, asks, row, "amin", include_self=False), asks

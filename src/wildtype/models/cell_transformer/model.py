@@ -339,10 +339,10 @@ class CellTransformer(ExplainableModel):
         self, wild_type: WildType, members: Members, evidence: EvidenceIndex | None
     ) -> SetTables | None:
         """Return what predicts sets of members, for a head that reads no evidence."""
-        if not SetTables.applies(self.head, len(members.gene), len(wild_type.genes)):
+        if not SetTables.applies(self.head, len(members.gene)):
             return None
         if wild_type.encoded is not None and self.head.heads and self.head.summary is None:
-            return None  # its products of queries run over genes that every mutant attends to
+            return None  # what a gene reads depends on which other genes its mutant has
         return SetTables(self.head, wild_type, members, evidence)
 
     def priors(self, graphs: GeneGraphs) -> dict[str, SparseOperator]:
