@@ -1,10 +1,12 @@
 """What a screen costs per mutant: all sets of so many candidates, with z_S over all genes and every readout.
 
-* product: the mean of the genes' own queries (``model.head.summary=own_queries``), with which attention over
-  all genes is a product of matrices;
+* own reads: every gene reads by its own query (``model.head.summary=own_reads``), and what a set reads is a
+  sum over its genes and their pairs, whose rows are tables;
 * sum: the normalised sum over the set as the query, with which attention is computed set by set;
 * one by one: the same two models as they predict any table of mutants;
-* floor: nothing but the products of matrices that attention of own queries over all genes is, of full size.
+* products: what a query of the set costs at least, even where it is the mean of its genes' queries, so that
+  exp(q_S · k_j) is a product over genes: the products of matrices that attention over all genes then is, of
+  full size, and nothing else.
 
 Pieces of the screen are drawn at random. Tables that are made once, of members and of their pairs, are timed
 apart from the pieces that use them: a piece is scored twice, and the second time counts.
@@ -26,14 +28,14 @@ import torch
 from benchmarks.measuring import Reference, chosen
 from wildtype.inference.predictor import Predictor
 from wildtype.inference.screening.stream import Screen, ScreenWorker
-
-RUNS = 64
 from wildtype.nn.threads import each
 from wildtype.profiling.machine import machine, take_turns
 from wildtype.profiling.speed import random_organism, random_predictor, screen_of
 from wildtype.seeds import generator
 
-SUMMARIES = {"product": "own_reads", "sum": "sum"}
+SUMMARIES = {"own reads": "own_reads", "sum": "sum"}
+RUNS = 64
+"""Sets that share all genes but one, side by side in a product."""
 
 
 def bench_screen(
@@ -50,7 +52,7 @@ def bench_screen(
     seed: int = 0,
     reference: Reference = True,
 ) -> dict[str, Any]:
-    """A screen of all triples of a list, by products of matrices and set by set, against one by one.
+    """A screen of all triples of a list, by tables of pairs and set by set, against one by one.
 
     Parameters
     ----------
@@ -100,7 +102,7 @@ def bench_screen(
         "machine": machine(),
         "problem": problem | {"pieces": len(drawn), "mutants in all": screen.design.count},
         **found,
-        "floor": _floor(nodes, candidates, width // heads, heads),
+        "products": _products(nodes, candidates, width // heads, heads),
     }
 
 
@@ -110,8 +112,12 @@ def _seconds(work: Callable[[], object]) -> float:
     return time.perf_counter() - start
 
 
-def _floor(genes: int, candidates: int, width: int, heads: int) -> dict[str, float]:
-    """Return how many mutants a second the products of `CombinedQueries` alone allow, all tiles full."""
+def _products(genes: int, candidates: int, width: int, heads: int) -> dict[str, float]:
+    """Return how many mutants a second the products allow, where a set asks by the mean of queries.
+
+    Σ_j exp(q_S · k_j) [v_j, 1] is Σ_j w_bj (Π w_aj [v_j, 1]) with w_aj = exp(q_a · k_j / k), for all last
+    genes b of sets that share the others.
+    """
     wide = width + 1  # the values of a head, and the sum of the weights
     own, shared = torch.rand(candidates, genes), torch.rand(genes, RUNS * wide)
     out = torch.empty(heads, candidates, RUNS * wide)

@@ -241,3 +241,9 @@ def test_settings_of_before_keep_their_pooling() -> None:
     assert (config.head.summary, config.head.direct) == ("partners", ["sum", "partners"])
     new = {"prior": {"target": "weighted"}, "head": {"summary": "set_attention"}}
     assert settings_of_model("cell_transformer", new).head.summary == "set_attention"
+
+
+def test_models_whose_genes_asked_as_one_are_refused() -> None:
+    """Their weights were learned for the mean of queries: `own_reads` would predict something else."""
+    with pytest.raises(ConfigError, match="own_queries, which wildtype has no more"):
+        settings_of_model("cell_transformer", {"head": {"summary": "own_queries"}})

@@ -367,7 +367,17 @@ def stored_settings(record: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return stored settings in today's names.
 
     Until ``model.prior.target`` was a setting, ``set_attention`` was what ``partners`` is now.
+
+    Raises
+    ------
+    ConfigError
+        If S asked by the mean of its genes' queries, ``own_queries``, which there is no more.
     """
+    if record.get("head", {}).get("summary") == "own_queries":
+        raise ConfigError(
+            "this model was trained with model.head.summary=own_queries, which wildtype has no more: train "
+            "again with model.head.summary=own_reads"
+        )
     if "target" in record.get("prior", {"target": ""}) or "head" not in record:
         return record
 
