@@ -18,6 +18,10 @@ from wildtype.compiled import njit
 COMPILED = {"cache": True, "nogil": True, "fastmath": {"nsz", "arcp", "contract", "afn", "reassoc"}}
 
 
+SIX = np.uint64(63)
+"""The lowest six bits, a place in a word."""
+
+
 class Table(NamedTuple):
     """Buckets by key: bucket i is ``start[i]`` … ``start[i + 1]``-1; ``slots`` find it.
 
@@ -50,32 +54,32 @@ def _find(key: Any, slots: Any) -> Any:
     return -1
 
 
-def _set_bit(key: Any, marks: Any) -> None:
-    """Set the bit of a key in ``marks`` uint64 [power of two]."""
-    bit = _bit(key, marks)
-    marks[np.int64(bit >> np.uint64(6))] |= np.uint64(1) << (bit & np.uint64(63))
+def _set_bits(key: Any, marks: Any) -> None:
+    """Set the two bits of a key in ``marks`` uint64 [power of two], both in one word."""
+    one, two = np.uint64(1) << ((key >> np.uint64(24)) & SIX), np.uint64(1) << ((key >> np.uint64(58)) & SIX)
+    marks[(key >> np.uint64(30)) & np.uint64(len(marks) - 1)] |= one | two
 
 
 def _mark(keys: Any, marks: Any) -> None:
-    """Set the bit of every key; ``marks`` are zero on entry."""
+    """Set the bits of every key; ``marks`` are zero on entry."""
     for key in keys:
-        set_bit(key, marks)
-
-
-def _bit_of(key: Any, marks: Any) -> Any:
-    # Other bits of the key than those that choose its slot.
-    return (key >> np.uint64(24)) & np.uint64(64 * len(marks) - 1)
+        set_bits(key, marks)
 
 
 def _may_hold(key: Any, marks: Any) -> Any:
-    """Whether a key may be there: one bit excludes most others, and marks fit into the cache."""
-    bit = _bit(key, marks)
-    return (marks[np.int64(bit >> np.uint64(6))] >> (bit & np.uint64(63))) & np.uint64(1)
+    """Whether a key may be there: its bits exclude most others, and marks fit into the cache.
+
+    The second bit is asked for where the first is set, and excludes four fifths of those that are not there.
+    """
+    # Other bits of the key than those that choose its slot.
+    word = marks[(key >> np.uint64(30)) & np.uint64(len(marks) - 1)]
+    if not (word >> ((key >> np.uint64(24)) & SIX)) & np.uint64(1):
+        return False
+    return (word >> (key >> np.uint64(58))) & np.uint64(1) > np.uint64(0)
 
 
 make_table = njit(**COMPILED)(_make_table)
 find = njit(**COMPILED)(_find)
-_bit = njit(**COMPILED)(_bit_of)
-set_bit = njit(**COMPILED)(_set_bit)
+set_bits = njit(**COMPILED)(_set_bits)
 mark = njit(**COMPILED)(_mark)
 may_hold = njit(**COMPILED)(_may_hold)

@@ -401,6 +401,7 @@ def _two_edits(
     whole_slots, whole_start = whole
     t, r = row.shape[1], neighbour.shape[1]
     moved = np.empty(t, np.int64)
+    others = np.empty(r, np.uint64)
     for query in range(first, last):
         order = offsets[query + 1] - offsets[query]
         if order >= len(orders) or not orders[order]:
@@ -415,7 +416,10 @@ def _two_edits(
                 if tried > pairs:
                     break
                 a, b = gene[i], gene[j]
-                rest = whole_key - words[a] - words[b]
+                rest, count = whole_key - words[a] - words[b], 0
+                while count < r and neighbour[b, count] >= 0:
+                    others[count] = words[neighbour[b, count]]
+                    count += 1
                 for x in range(r):
                     c = neighbour[a, x]
                     if c < 0:
@@ -423,16 +427,14 @@ def _two_edits(
                     if c == b:
                         continue
                     key = rest + words[c]
-                    # Neighbours are never the gene itself: a set reached here differs in two genes.
-                    for y in range(r):
+                    for y in range(count):
+                        if not may_hold(key + others[y], marks):
+                            continue
+                        # Neighbours are never the gene itself: a set reached here differs in two genes.
                         d = neighbour[b, y]
-                        if d < 0:
-                            break
                         if d == a or d == c:  # noqa: SIM109
                             continue
-                        if not may_hold(key + words[d], marks):
-                            continue
-                        bucket = find(key + words[d], whole_slots)
+                        bucket = find(key + others[y], whole_slots)
                         if bucket < 0:
                             continue
                         for e in range(whole_start[bucket], whole_start[bucket + 1]):

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from wildtype.cache_lines import fetch_all
+from wildtype.cache_lines import fetch_all, fetch_row
 from wildtype.compiled import njit
-from wildtype.evidence.hashed_sets import COMPILED, may_hold, set_bit
+from wildtype.evidence.hashed_sets import COMPILED, may_hold, set_bits
 from wildtype.evidence.neighbour_kernels import Csr, fetch_sparse_row, row_product, weight_of
 
 AHEAD = 2
@@ -129,11 +129,17 @@ def _profile_products(
 
 def _copy_similar(first: int, last: int, left: Any, place: Any, table: Any, out: Any) -> None:
     """Write the rows of ``table`` [n, r, c] of genes ``left`` and neighbours ``place`` [q, t]; -1: none."""
+    n, r, channels = table.shape
+    rows = table.reshape(n * r, channels)
     for at in range(first, last):
+        for token in range(left.shape[1] if at + 1 < last else 0):
+            if left[at + 1, token] >= 0 and place[at + 1, token] >= 0:
+                fetch_row(left[at + 1, token] * r + place[at + 1, token], rows)
         for token in range(left.shape[1]):
             if left[at, token] >= 0 and place[at, token] >= 0:
-                for x in range(out.shape[2]):
-                    out[at, token, x] = table[left[at, token], place[at, token], x]
+                row = np.uint64(left[at, token] * r + place[at, token])
+                for x in range(channels):
+                    out[at, token, x] = rows[row, x]
 
 
 def _link(i: Any, j: Any, which: Any) -> Any:
@@ -151,8 +157,8 @@ def _mark_links(indptr: Any, indices: Any, marks: Any) -> None:
     for x in range(len(indptr)):
         for i in range(indptr.shape[1] - 1):
             for e in range(indptr[x, i], indptr[x, i + 1]):
-                set_bit(_link(i, indices[e], 0), marks)
-                set_bit(_link(i, indices[e], x + 1), marks)
+                set_bits(_link(i, indices[e], 0), marks)
+                set_bits(_link(i, indices[e], x + 1), marks)
 
 
 _link = njit(inline="always", **COMPILED)(_link)
