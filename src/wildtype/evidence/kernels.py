@@ -466,6 +466,44 @@ def _two_edits(
                         column[query, place, side] = moved[place]
 
 
+def _read_rows(
+    first: int,
+    last: int,
+    row: Any,
+    condition: Any,
+    value: Any,
+    row_condition: Any,
+    out: Any,
+    known: Any,
+    same: Any,
+) -> None:
+    """Write the values [m, p] of rows [q, t] (-1: none), which are known, and whose condition is a query's.
+
+    ``out`` and ``known`` [q, t, p] and ``same`` [q, t] are 0 on entry.
+    """
+    for query in range(first, last):
+        for token in range(row.shape[1]):
+            if row[query, token] < 0:
+                continue
+            at = np.uint64(row[query, token])
+            same[query, token] = np.float32(row_condition[at] == condition[query])
+            for p in range(value.shape[1]):
+                if np.isfinite(value[at, p]):
+                    out[query, token, p], known[query, token, p] = value[at, p], True
+
+
+def _gather(first: int, last: int, gene: Any, table: Any, out: Any) -> None:
+    """Write the rows of ``table`` [n, c] of genes [q, t] (-1: none) to ``out`` [q, t, c], zero on entry."""
+    for at in range(first, last):
+        for token in range(gene.shape[1]):
+            if gene[at, token] >= 0:
+                row = np.uint64(gene[at, token])
+                for x in range(table.shape[1]):
+                    out[at, token, x] = table[row, x]
+
+
+read_rows = njit(**COMPILED)(_read_rows)
+gather = njit(**COMPILED)(_gather)
 fetch_for = njit(inline="always")(_fetch_for)
 from_the_most_similar = njit(**COMPILED)(_from_the_most_similar)
 one_edit = njit(**COMPILED)(_one_edit)

@@ -52,7 +52,8 @@ def _row_product(row: Any, matrix: Csr, dense: Any) -> Any:
     """Return the product of a sparse row with a dense vector, summed in stored order."""
     start, column, value = matrix
     total = np.float32(0)
-    for e in range(start[row], start[row + 1]):
+    # Unsigned: every read by a counter that could be negative asks first whether it is.
+    for e in range(np.uint64(start[row]), np.uint64(start[row + 1])):
         total += value[e] * dense[column[e]]
     return total
 

@@ -11,6 +11,7 @@ of neighbouring genes.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -239,14 +240,9 @@ class EvidencePart:
             self._table[todo] = self.similar(np.broadcast_to(todo[:, None], near.shape), near)
             self._made[todo] = True
         table, out = self._table, np.zeros((*gene.shape, self._table.shape[-1]), np.float32)
-        piece = CHUNK * 4
-
-        def work(i: int) -> None:
-            similarity_kernels.copy_similar(
-                i * piece, min((i + 1) * piece, len(gene)), gene, place, table, out
-            )
-
-        self.shared.run(-(-len(gene) // piece), work)
+        self._by_rows(
+            len(gene), lambda *span: similarity_kernels.copy_similar(*span, gene, place, table, out)
+        )
         return out
 
     def traits_of(self, left: NDArray[np.int64], right: NDArray[np.int64]) -> NDArray[np.float32]:
@@ -371,8 +367,7 @@ class EvidencePart:
             value=_tensor(value),
             known=_tensor(known),
             same_condition=_tensor(same),
-            # Gene -1 reads the last row: the mask turns it to 0.
-            statistics=_tensor(self.statistics[found.new] * (found.new >= 0)[..., None]),
+            statistics=_tensor(self._statistics_of(found.new)),
         )
 
     def _two_edits_tokens(
@@ -403,7 +398,7 @@ class EvidencePart:
             similarity=_tensor(self._similar_neighbours(own, place)),
             gene=_tensor(near),
             mask=_tensor(near >= 0),
-            statistics=_tensor(self.statistics[near] * (near >= 0)[..., None]),
+            statistics=_tensor(self._statistics_of(near)),
         )
 
     def _pairs_tokens(self, gene: NDArray[np.int64], offsets: NDArray[np.int64]) -> GenePairs:
@@ -433,14 +428,23 @@ class EvidencePart:
     def _values(
         self, row: NDArray[np.int64], condition: NDArray[np.int64]
     ) -> tuple[NDArray[np.float32], NDArray[np.bool_], NDArray[np.float32]]:
-        there = row >= 0
-        if not len(self.measured):
-            shape = (*row.shape, self.measured.phenotypes)
-            return np.zeros(shape, np.float32), np.zeros(shape, bool), np.zeros(row.shape, np.float32)
-        value = self.measured.value[row]
-        known = np.isfinite(value) & there[..., None]
-        same = (self.measured.condition[row] == condition[:, None]) & there
-        return np.where(known, value, 0).astype(np.float32), known, same.astype(np.float32)
+        """Return the values of rows [q, t] (-1: none), which are known, and whose condition is a query's."""
+        shape = (*row.shape, self.measured.phenotypes)
+        out = (np.zeros(shape, np.float32), np.zeros(shape, bool), np.zeros(row.shape, np.float32))
+        measured = (self.measured.value, self.measured.condition)
+        self._by_rows(len(row), lambda *span: kernels.read_rows(*span, row, condition, *measured, *out))
+        return out
+
+    def _statistics_of(self, genes: NDArray[np.int64]) -> NDArray[np.float32]:
+        """Return the statistics [q, t, 3 p] of genes [q, t]; 0 where there is none (-1)."""
+        out = np.zeros((*genes.shape, self.statistics.shape[1]), np.float32)
+        self._by_rows(len(genes), lambda *span: kernels.gather(*span, genes, self.statistics, out))
+        return out
+
+    def _by_rows(self, count: int, work: Callable[[int, int], None]) -> None:
+        """Call work(first, last) on pieces of so many rows."""
+        piece = CHUNK * 4
+        self.shared.run(-(-count // piece), lambda i: work(i * piece, min((i + 1) * piece, count)))
 
 
 def _csr(matrix: sparse.csr_array) -> Csr:

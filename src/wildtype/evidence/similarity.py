@@ -149,7 +149,7 @@ class GeneSimilarity:
         return out[:, 0]
 
     @cached_property
-    def lanes(self) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
+    def lanes(self) -> tuple[NDArray[np.float32], NDArray[np.uint32]]:
         """The embedding as [n, ``LANE``, l] and the part of each lane; columns added to fill are 0.
 
         A part takes as many lanes of ``LANE`` columns as it needs, and l is a multiple of ``VECTOR``: inner
@@ -162,7 +162,7 @@ class GeneSimilarity:
         turn, of = np.unique([column // LANE, part], axis=1, return_inverse=True)
         out = np.zeros((self.genes, LANE, -(-turn.shape[1] // VECTOR) * VECTOR), np.float32)
         out[:, column % LANE, of] = self.unit
-        return out, np.ascontiguousarray(turn[1])
+        return out, turn[1].astype(np.uint32)
 
     @cached_property
     def links(self) -> NDArray[np.uint64]:

@@ -46,16 +46,21 @@ def _similar(
     ``UNKNOWN`` are such products already. ``spread`` [contexts] is scratch, zero on entry and exit.
     """
     graph_start, graph_column, graph_value = graphs
-    relations, channels, width = len(graph_start), out.shape[2], lanes.shape[2]
-    parts = channels - relations - 2
+    # Unsigned: every place by a number that could be negative asks first whether it is.
+    relations, channels, width = np.uint64(len(graph_start)), np.uint64(out.shape[2]), lanes.shape[2]
+    parts, whole, profile = (
+        channels - relations - np.uint64(2),
+        channels - np.uint64(2),
+        channels - np.uint64(1),
+    )
     sums, cosine = np.zeros(width, np.float32), np.zeros(parts, np.float32)
     embedding, row = np.int64(lanes.ctypes.data), np.int64(4 * lanes.shape[1] * width)
     for at in range(first, last):
         # One short loop over the row's tokens after the other: what each reads stays near the processor.
         for token in range(left.shape[1]):
-            i, j = left[at, token], right[at, token]
-            if i < 0 or j < 0:
+            if left[at, token] < 0 or right[at, token] < 0:
                 continue
+            i, j = np.uint64(left[at, token]), np.uint64(right[at, token])
             if token + AHEAD < left.shape[1] and right[at, token + AHEAD] >= 0:
                 later = embedding + right[at, token + AHEAD] * row
                 fetch_all(later, later + row)
@@ -80,7 +85,7 @@ def _similar(
             for x in range(parts):
                 out[at, token, relations + x] = scale[relations + x] * cosine[x]
                 total += cosine[x]
-            out[at, token, channels - 2] = scale[channels - 2] * total
+            out[at, token, whole] = scale[whole] * total
         for token in range(left.shape[1]):
             i, j = left[at, token], right[at, token]
             if i < 0 or j < 0 or not may_hold(_link(i, j, 0), linked):
@@ -88,9 +93,9 @@ def _similar(
             for x in range(relations):
                 if may_hold(_link(i, j, x + 1), linked):
                     out[at, token, x] = scale[x] * weight_of(i, j, graph_start[x], graph_column, graph_value)
-        _profile_products(at, left, right, profiles, product, spread, alike, out[..., channels - 1])
+        _profile_products(at, left, right, profiles, product, spread, alike, out[..., profile])
         for token in range(left.shape[1]):
-            out[at, token, channels - 1] *= scale[channels - 1]
+            out[at, token, profile] *= scale[profile]
 
 
 def _profile_products(
