@@ -300,10 +300,10 @@ def _one_edit(
                 start, end = less_start[bucket], less_start[bucket + 1]
                 # What is near g and its profile, dense, once for all its replacements; 0 again below.
                 if crowded:
-                    for e in range(near_start[g], near_start[g + 1]):
+                    for e in range(np.uint64(near_start[g]), np.uint64(near_start[g + 1])):
                         close[near_column[e]] = near_value[e]
                 if crowded and not len(product):
-                    for e in range(profile_start[g], profile_start[g + 1]):
+                    for e in range(np.uint64(profile_start[g]), np.uint64(profile_start[g + 1])):
                         spread[profile_column[e]] = profile_value[e]
                 for e in range(start, end):
                     x = entry_gene[e]
@@ -328,10 +328,10 @@ def _one_edit(
                         product_of[query, place] = alike
                         used = min(used + 1, t)
                 if crowded:
-                    for e in range(near_start[g], near_start[g + 1]):
+                    for e in range(np.uint64(near_start[g]), np.uint64(near_start[g + 1])):
                         close[near_column[e]] = 0
                 if crowded and not len(product):
-                    for e in range(profile_start[g], profile_start[g + 1]):
+                    for e in range(np.uint64(profile_start[g]), np.uint64(profile_start[g + 1])):
                         spread[profile_column[e]] = 0
             bucket = find(rest, whole_slots) if smaller else -1
             if bucket >= 0:

@@ -119,7 +119,7 @@ def _profile_products(
         if seen:
             continue
         # The profile of this gene dense, once for all its pairs in the row.
-        for e in range(profile_start[i], profile_start[i + 1]):
+        for e in range(np.uint64(profile_start[i]), np.uint64(profile_start[i + 1])):
             spread[profile_column[e]] = profile_value[e]
         for token in range(done, left.shape[1]):
             j = right[at, token]
@@ -128,7 +128,7 @@ def _profile_products(
             if token + 1 < left.shape[1]:
                 fetch_sparse_row(max(right[at, token + 1], 0), profiles)
             out[at, token] = row_product(j, profiles, spread)
-        for e in range(profile_start[i], profile_start[i + 1]):
+        for e in range(np.uint64(profile_start[i]), np.uint64(profile_start[i + 1])):
             spread[profile_column[e]] = 0
 
 
