@@ -317,7 +317,8 @@ def _one_edit(
                         else:
                             if e + 1 < end:
                                 fetch_sparse_row(entry_gene[e + 1], profiles)
-                            alike = row_product(x, profiles, spread)
+                            span = profile_start[x], profile_start[x + 1]
+                            alike = row_product(*span, profile_column, profile_value, spread)
                         score += close[x]
                         score += max(alike, np.float32(0)) ** 2
                     place = keep(score, best, used)

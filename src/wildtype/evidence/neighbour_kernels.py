@@ -48,12 +48,11 @@ def _fetch_sparse_row(row: Any, matrix: Csr) -> None:
     fetch_all(values + low * value.itemsize, values + high * value.itemsize)
 
 
-def _row_product(row: Any, matrix: Csr, dense: Any) -> Any:
-    """Return the product of a sparse row with a dense vector, summed in stored order."""
-    start, column, value = matrix
+def _row_product(first: Any, last: Any, column: Any, value: Any, dense: Any) -> Any:
+    """Return the product of entries ``first`` … ``last`` - 1 of sparse rows with a dense vector, in order."""
     total = np.float32(0)
     # Unsigned: every read by a counter that could be negative asks first whether it is.
-    for e in range(np.uint64(start[row]), np.uint64(start[row + 1])):
+    for e in range(np.uint64(first), np.uint64(last)):
         total += value[e] * dense[column[e]]
     return total
 

@@ -127,7 +127,8 @@ def _profile_products(
                 continue
             if token + 1 < left.shape[1]:
                 fetch_sparse_row(max(right[at, token + 1], 0), profiles)
-            out[at, token] = row_product(j, profiles, spread)
+            span = profile_start[j], profile_start[j + 1]
+            out[at, token] = row_product(*span, profile_column, profile_value, spread)
         for e in range(np.uint64(profile_start[i]), np.uint64(profile_start[i + 1])):
             spread[profile_column[e]] = 0
 
