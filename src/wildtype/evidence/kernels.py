@@ -14,7 +14,7 @@ from wildtype.cache_lines import fetch_row
 from wildtype.compiled import njit
 from wildtype.evidence.gene_bits import GeneBits, ones, search
 from wildtype.evidence.hashed_sets import COMPILED, Table, find, may_hold
-from wildtype.evidence.neighbour_kernels import Csr, fetch_sparse_row, keep, row_product
+from wildtype.evidence.neighbour_kernels import Csr, fetch_entries, keep, row_product
 from wildtype.evidence.similarity_kernels import UNKNOWN
 
 FEW_GENES = 8
@@ -316,7 +316,9 @@ def _one_edit(
                             alike = product[g, x]
                         else:
                             if e + 1 < end:
-                                fetch_sparse_row(entry_gene[e + 1], profiles)
+                                later = entry_gene[e + 1]
+                                low, high = profile_start[later], profile_start[later + 1]
+                                fetch_entries(low, high, profile_column, profile_value)
                             span = profile_start[x], profile_start[x + 1]
                             alike = row_product(*span, profile_column, profile_value, spread)
                         score += close[x]

@@ -25,24 +25,22 @@ class Csr(NamedTuple):
     data: Any
 
 
-def _weight(i: int, j: int, indptr: Any, indices: Any, data: Any) -> Any:
-    """Return the entry (i, j) of a sorted CSR matrix."""
-    low, high = indptr[i], indptr[i + 1]
+def _weight(j: Any, low: Any, high: Any, column: Any, value: Any) -> Any:
+    """Return the entry of column j among the entries ``low`` … ``high`` - 1 of a row with sorted columns."""
+    end = high
     while low < high:
         middle = (low + high) >> 1
-        if indices[middle] < j:
+        if column[middle] < j:
             low = middle + 1
         else:
             high = middle
-    if low < indptr[i + 1] and indices[low] == j:
-        return data[low]
+    if low < end and column[low] == j:
+        return value[low]
     return np.float32(0)
 
 
-def _fetch_sparse_row(row: Any, matrix: Csr) -> None:
-    """Ask for the memory of a sparse row."""
-    start, column, value = matrix
-    low, high = start[row], start[row + 1]
+def _fetch_entries(low: Any, high: Any, column: Any, value: Any) -> None:
+    """Ask for the memory of the entries ``low`` … ``high`` - 1 of sparse rows."""
     columns, values = np.int64(column.ctypes.data), np.int64(value.ctypes.data)
     fetch_all(columns + low * column.itemsize, columns + high * column.itemsize)
     fetch_all(values + low * value.itemsize, values + high * value.itemsize)
@@ -161,7 +159,7 @@ def _inverse_rows(indptr: Any, data: Any) -> None:
 
 # In order: reads of scattered places in one vector take twice the time of one after the other.
 row_product = njit(**COMPILED | {"fastmath": {"contract"}})(_row_product)
-fetch_sparse_row = njit(inline="always")(_fetch_sparse_row)
+fetch_entries = njit(inline="always")(_fetch_entries)
 weight_of = njit(**COMPILED)(_weight)
 keep = njit(**COMPILED)(_keep)
 neighbours = njit(**COMPILED)(_neighbours)

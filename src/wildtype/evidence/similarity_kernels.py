@@ -12,7 +12,7 @@ import numpy as np
 from wildtype.cache_lines import fetch_all, fetch_row
 from wildtype.compiled import njit
 from wildtype.evidence.hashed_sets import COMPILED, may_hold, set_bits
-from wildtype.evidence.neighbour_kernels import Csr, fetch_sparse_row, row_product, weight_of
+from wildtype.evidence.neighbour_kernels import Csr, fetch_entries, row_product, weight_of
 
 AHEAD = 2
 """Tokens between a row of the embedding that is asked for and its use."""
@@ -46,6 +46,8 @@ def _similar(
     ``UNKNOWN`` are such products already. ``spread`` [contexts] is scratch, zero on entry and exit.
     """
     graph_start, graph_column, graph_value = graphs
+    profile_start, profile_column, profile_value = profiles
+    products = out[..., out.shape[2] - 1]
     # Unsigned: every place by a number that could be negative asks first whether it is.
     relations, channels, width = np.uint64(len(graph_start)), np.uint64(out.shape[2]), lanes.shape[2]
     parts, whole, profile = (
@@ -92,17 +94,28 @@ def _similar(
                 continue
             for x in range(relations):
                 if may_hold(_link(i, j, x + 1), linked):
-                    out[at, token, x] = scale[x] * weight_of(i, j, graph_start[x], graph_column, graph_value)
-        _profile_products(at, left, right, profiles, product, spread, alike, out[..., profile])
+                    low, high = graph_start[x, i], graph_start[x, i + 1]
+                    out[at, token, x] = scale[x] * weight_of(j, low, high, graph_column, graph_value)
+        _profile_products(
+            at, left, right, profile_start, profile_column, profile_value, product, spread, alike, products
+        )
         for token in range(left.shape[1]):
             out[at, token, profile] *= scale[profile]
 
 
 def _profile_products(
-    at: int, left: Any, right: Any, profiles: Csr, product: Any, spread: Any, alike: Any, out: Any
+    at: int,
+    left: Any,
+    right: Any,
+    profile_start: Any,
+    profile_column: Any,
+    profile_value: Any,
+    product: Any,
+    spread: Any,
+    alike: Any,
+    out: Any,
 ) -> None:
     """Write the products of the profiles of one row's genes to ``out`` [q, t]; see `_similar`."""
-    profile_start, profile_column, profile_value = profiles
     for done in range(left.shape[1]):
         i = left[at, done]
         if i < 0 or right[at, done] < 0:
@@ -126,7 +139,9 @@ def _profile_products(
             if left[at, token] != i or j < 0 or alike[at, token] != UNKNOWN:
                 continue
             if token + 1 < left.shape[1]:
-                fetch_sparse_row(max(right[at, token + 1], 0), profiles)
+                later = max(right[at, token + 1], 0)
+                low, high = profile_start[later], profile_start[later + 1]
+                fetch_entries(low, high, profile_column, profile_value)
             span = profile_start[j], profile_start[j + 1]
             out[at, token] = row_product(*span, profile_column, profile_value, spread)
         for e in range(np.uint64(profile_start[i]), np.uint64(profile_start[i + 1])):
