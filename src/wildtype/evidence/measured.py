@@ -16,8 +16,8 @@ from scipy import sparse
 
 from wildtype.evidence.gene_bits import gene_bits
 from wildtype.evidence.hashed_sets import Table, make_table, mark
-from wildtype.evidence.kernels import Entries
 from wildtype.evidence.neighbour_kernels import to_unit_rows
+from wildtype.evidence.ranked_kernels import Entries
 from wildtype.mutants.identity import gene_words, keys_of
 from wildtype.mutants.table import MutantTable
 

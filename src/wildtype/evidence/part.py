@@ -21,7 +21,7 @@ import torch
 from numpy.typing import NDArray
 from scipy import sparse
 
-from wildtype.evidence import kernels, similarity_kernels
+from wildtype.evidence import kernels, ranked_kernels, similarity_kernels
 from wildtype.evidence.effects import Effect, KnockoutEffects, MeasuredEffects
 from wildtype.evidence.kernels import OneEditAway, Queries, Ranking, TwoEditsAway
 from wildtype.evidence.measured import MeasuredSets, additive_effects
@@ -266,7 +266,7 @@ class EvidencePart:
         def work(i: int) -> None:
             span = (i * CHUNK, min((i + 1) * CHUNK, q), shared.words, queries, measured.less.table)
             if self._ranking is not None:
-                kernels.from_the_most_similar(
+                ranked_kernels.from_the_most_similar(
                     *span,
                     measured.entries,
                     *mutants,
