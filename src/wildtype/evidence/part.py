@@ -162,15 +162,14 @@ class EvidencePart:
         self._made = np.zeros(n if lasting else 0, bool)
         known, transpose = measured.statistics[:, :p].sum(axis=1) > 0, _csr(measured.profiles.T.tocsr())
         reach, alike = self._reach(measured), (known, self._embedded, self._profiles, transpose)
-        self._nearest = NearestGenes(*alike, max(reach, sizes.replacements), shared.run)
+        self._nearest = NearestGenes(*alike, max(reach, sizes.replacements), shared.run).of
         self._ranking: Ranking | None = None
-        self._first: Ranking | None = None
         if reach:
             # The best tokens are found gene by gene: all genes are ranked at once, and far.
-            all_genes = self._nearest.of()
-            self._ranking = Ranking(all_genes.gene.astype(np.int32), all_genes.score)
-            first = (np.ascontiguousarray(column[:, : sizes.replacements]) for column in all_genes)
-            self._first = Ranking(*first)
+            ranking = self._nearest()
+            self._ranking = Ranking(ranking.gene.astype(np.int32), ranking.score)
+            first = Ranking(*(np.ascontiguousarray(x[:, : sizes.replacements]) for x in ranking))
+            self._nearest = lambda genes=None: first
         self.known = np.isfinite(measured.value).astype(np.float32)
         self.filled = np.where(self.known > 0, measured.value, 0).astype(np.float32)
         count, total, positive = (measured.statistics[:, i * p : (i + 1) * p] for i in range(3))
@@ -181,7 +180,7 @@ class EvidencePart:
 
     def nearest(self, genes: NDArray[np.int64] | None = None) -> Ranking:
         """Return the measured genes most similar to each of ``genes``, best first; without, to all genes."""
-        return self._first or self._nearest.of(genes)
+        return self._nearest(genes)
 
     @property
     def profiles(self) -> sparse.csr_array:
