@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -105,13 +107,21 @@ def test_fast_and_plain_formulations_agree_in_values_and_gradients() -> None:
         torch.testing.assert_close(a, b, rtol=1e-5, atol=1e-8)
 
 
-def test_prediction_does_not_depend_on_the_rest_of_the_batch() -> None:
-    model, organism = build()
+@pytest.mark.parametrize("summary", ["sum", "own_reads"])
+@pytest.mark.parametrize("doses", [False, True])
+def test_prediction_does_not_depend_on_the_rest_of_the_batch(summary: str, doses: bool) -> None:
+    """Nor where a gene of several mutants asks once, or asks with another dose in each."""
+    model, organism = build(head=HeadConfig(summary=summary, relations=False))
     model.eval()
     wild_type = model.encode(organism)
-    together = model(wild_type, MutantBatch.from_table(SETS)).mean
-    alone = [model(wild_type, MutantBatch.from_table(SETS.take([i]))).mean for i in range(len(SETS))]
+    table = MutantTable.from_sets([[1, 2], [3], [2, 5, 6], [1, 23], [], [1, 2]], value=np.arange(6.0))
+    table.kind[:] = [0, 1, 0, 0, 1, 0, 0, 0, 1, 0]
+    if doses:
+        table = replace(table, dose=np.linspace(0.1, 0.9, len(table.gene)).astype(np.float32))
+    together = model(wild_type, MutantBatch.from_table(table)).mean
+    alone = [model(wild_type, MutantBatch.from_table(table.take([i]))).mean for i in range(len(table))]
     torch.testing.assert_close(together, torch.cat(alone))
+    assert not torch.allclose(together[0], together[5])  # another kind, or another dose
 
 
 def test_order_of_genes_does_not_matter_but_their_kind_does() -> None:
