@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from wildtype.cache_lines import fetch_row
+from wildtype.cache_lines import fetch_all, fetch_row
 from wildtype.compiled import njit
 from wildtype.evidence.gene_bits import GeneBits, ones, search
 from wildtype.evidence.hashed_sets import COMPILED, Table, find
@@ -88,6 +88,7 @@ def _from_the_most_similar(
     known, begin, bits_of, bits, before = genes
     alike, score = ranking
     t, reach, n = row.shape[1], alike.shape[1], len(words)
+    rows_at, wide = np.int64(entry_row.ctypes.data), entry_row.itemsize
     bucket_of, taken = np.empty(FEW_GENES, np.int64), np.empty(FEW_GENES, np.int64)
     count = np.empty(FEW_GENES, np.int64)
     # Of each gene of a query: places in its ranking of what was measured with the others, and entries there.
@@ -159,6 +160,8 @@ def _from_the_most_similar(
                     )
                 else:
                     entry[i, e] = search(x, known, begin[bucket], begin[bucket + 1])
+                if not len(entry_first):
+                    fetch_all(rows_at + wide * entry[i, e], rows_at + wide * entry[i, e] + 1)
             # Where the ranking was not kept to its end, what follows may be better than this.
             if alike[g, reach - 1] >= 0 and count[i] < t:
                 most = max(most, score[g, reach - 1])
