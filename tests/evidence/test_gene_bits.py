@@ -8,7 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from wildtype.compiled import njit
-from wildtype.evidence.gene_bits import GeneBits, gene_bits, ones, search
+from wildtype.evidence.gene_bits import GeneBits, gene_bits, ones
+from wildtype.evidence.neighbour_kernels import search
 
 
 @settings(max_examples=60, deadline=None)

@@ -74,17 +74,4 @@ def _set_all(found: GeneBits) -> None:
             before[row, word] = before[row, word - 1] + ones(bits[row, word - 1])
 
 
-def _search(x: Any, gene: Any, low: Any, high: Any) -> Any:
-    """Return where x is among ``gene[low]`` … ``gene[high - 1]``, ascending; or -1."""
-    end = high
-    while low < high:
-        middle = (low + high) >> 1
-        if gene[middle] < x:
-            low = middle + 1
-        else:
-            high = middle
-    return low if low < end and gene[low] == x else -1
-
-
 _set_bits = njit(**COMPILED)(_set_all)
-search = njit(**COMPILED)(_search)

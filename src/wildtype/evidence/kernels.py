@@ -88,8 +88,7 @@ def _one_edit(
     ``found`` is -1 on entry. ``best`` [t] and ``spread`` [contexts], zero on entry and exit, are scratch. The
     best are those of the same condition, then smaller and larger sets, then those whose genes are most
     similar; where there are at most ``ranked``, no gene is compared. ``product`` holds the products [n, n] of
-    all profiles, or nothing. Of very many candidates the best are sought among the genes of ``ranking``
-    first, by ``entries`` of each context, and the others are not compared.
+    all profiles, or nothing. Queries that are ``done`` [q] have their best already (`ranked_kernels`).
 
     Scores: 16 for the same condition, 8 for a gene removed, 4 for one added, cosine³ + profile cosine² ≤ 2
     for one replaced. So each criterion decides before the next one.

@@ -25,18 +25,22 @@ class Csr(NamedTuple):
     data: Any
 
 
-def _weight(j: Any, low: Any, high: Any, column: Any, value: Any) -> Any:
-    """Return the entry of column j among the entries ``low`` … ``high`` - 1 of a row with sorted columns."""
+def _search(x: Any, column: Any, low: Any, high: Any) -> Any:
+    """Return where x is among the entries ``low`` … ``high`` - 1, ascending; or -1."""
     end = high
     while low < high:
         middle = (low + high) >> 1
-        if column[middle] < j:
+        if column[middle] < x:
             low = middle + 1
         else:
             high = middle
-    if low < end and column[low] == j:
-        return value[low]
-    return np.float32(0)
+    return low if low < end and column[low] == x else -1
+
+
+def _weight(j: Any, low: Any, high: Any, column: Any, value: Any) -> Any:
+    """Return the entry of column j among the entries ``low`` … ``high`` - 1 of a row with sorted columns."""
+    at = search(j, column, low, high)
+    return value[at] if at >= 0 else np.float32(0)
 
 
 def _fetch_entries(low: Any, high: Any, column: Any, value: Any) -> None:
@@ -160,6 +164,7 @@ def _inverse_rows(indptr: Any, data: Any) -> None:
 # In order: reads of scattered places in one vector take twice the time of one after the other.
 row_product = njit(**COMPILED | {"fastmath": {"contract"}})(_row_product)
 fetch_entries = njit(inline="always")(_fetch_entries)
+search = njit(**COMPILED)(_search)
 weight_of = njit(**COMPILED)(_weight)
 keep = njit(**COMPILED)(_keep)
 neighbours = njit(**COMPILED)(_neighbours)

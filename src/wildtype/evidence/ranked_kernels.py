@@ -12,9 +12,10 @@ import numpy as np
 
 from wildtype.cache_lines import fetch_all, fetch_row
 from wildtype.compiled import njit
-from wildtype.evidence.gene_bits import GeneBits, ones, search
+from wildtype.evidence.gene_bits import GeneBits, ones
 from wildtype.evidence.hashed_sets import COMPILED, Table, find
 from wildtype.evidence.kernels import ADDED, REMOVED, REPLACED, OneEditAway, Queries, Ranking
+from wildtype.evidence.neighbour_kernels import search
 
 FEW_GENES = 8
 """Genes of a query up to which replacements are tried in the order of their similarity."""
