@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from tests.tiny import tiny_organism
 from wildtype.datasets import Dataset, Phenotype
 from wildtype.mutants import Kind, MutantTable
 from wildtype.mutants.grid import ScreenGrid, pair_codes
+from wildtype.mutants.selection import Selection
 
 PHENOTYPES = (
     Phenotype("epsilon", unit="fitness", source="tiny:epsilon", min_order=2, of_cross="effect"),
@@ -33,6 +36,13 @@ def strain_crosses(grid: ScreenGrid) -> MutantTable:
     left, right = np.nonzero(np.triu(grid.crosses()))
     genes = np.stack([gene[left], gene[right]], 1)
     return MutantTable.from_matrix(genes, kind=np.stack([kind[left], kind[right]], 1).reshape(-1))
+
+
+def with_cut_offs(dataset: Dataset, cut: float = 0.08, sd: float = 0.05) -> Dataset:
+    """Return the dataset with its cut-offs, and with the sd of crosses that are not listed."""
+    rules = (None, Selection(negative=-cut), Selection(positive=cut), Selection(-cut, cut, None, -0.01, sd))
+    told = [replace(p, selection=rule) for p, rule in zip(dataset.phenotypes, rules, strict=True)]
+    return replace(dataset, phenotypes=tuple(told))
 
 
 def screened_dataset(n: int = 24, seed: int = 0, cut: float = 0.08) -> Dataset:

@@ -11,16 +11,18 @@ import pandas as pd
 import pytest
 
 from tests.experiments.test_crosses import COMPARED, settings
-from tests.screened import screened_dataset, strain_crosses
+from tests.screened import screened_dataset, strain_crosses, with_cut_offs
 from tests.tiny import tiny_dataset, tiny_organism
 from wildtype.datasets import Dataset, Phenotype
 from wildtype.datasets.cross_draws import grid_of
 from wildtype.errors import ConfigError
 from wildtype.evaluation.metrics import IN_UNIT
+from wildtype.evaluation.summary import Summary
 from wildtype.experiments import crosses, external
 from wildtype.experiments import data as module
 from wildtype.experiments.data import prepare
 from wildtype.experiments.external import ZERO, ExternalRows, external_rows
+from wildtype.experiments.pooled import summaries_of
 from wildtype.experiments.report import write_plot, write_report
 from wildtype.experiments.run import train
 from wildtype.experiments.stored import Run
@@ -266,6 +268,39 @@ def test_tables_of_model_and_baselines_each_fitted_once(
     pd.testing.assert_frame_equal(first, second)
     plain = Run(tmp_path / "b").comparisons
     assert list(plain) == [key for key in tables if key not in keys]
+
+
+def test_pairs_that_were_not_listed_are_a_question_of_their_own(
+    two: tuple[Dataset, Dataset], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(external, "LEAST_ROWS", 5)
+    dataset = with_cut_offs(screened_dataset(N))
+    words = ("baselines=[mean]", "split.name=unseen", "data.also_test=[outside,scores]")
+    train(settings(*words, f"run.folder={tmp_path}"), dataset=dataset)
+    run = Run(tmp_path)
+    named = [key for key in run.comparisons if "unlisted" in key]
+    # Where a score is another quantity, no cut-off of epsilon tells anything of it.
+    assert named[0] == "epsilon_unlisted on outside"
+    assert all(key.startswith(named[0]) for key in named)
+    stored = run.external
+    assert stored is not None
+    told = stored.query("phenotype == 'epsilon_unlisted'").reset_index(drop=True)
+    every = stored.query("dataset == 'outside' and phenotype == 'epsilon'")
+    same = every[every["screen"] == "screened, not listed"].reset_index(drop=True)
+    pd.testing.assert_frame_equal(told[["genes", "value", "mean"]], same[["genes", "value", "mean"]])
+    sets = [pair.split(",") for pair in told["genes"]]
+    found = run.predictor.predict(sets)["epsilon_unlisted"]  # empty where a deletion is lethal
+    assert found.notna().sum() >= 5
+    np.testing.assert_allclose(told[MODEL][found.notna()], found.dropna(), rtol=0, atol=1e-9)
+    assert not np.allclose(told[MODEL], same[MODEL])
+    for table in (run.comparisons[named[0]], *summaries_of([run])):
+        if isinstance(table, Summary):
+            if table.phenotype != named[0] or table.pooled is None:
+                continue
+            table = table.pooled
+        assert table.rows == len(told)
+        assert {score.model for score in table.scores} == {MODEL, "mean", ZERO}
+        assert table[MODEL].pearson.value == pytest.approx(np.corrcoef(told["value"], told[MODEL])[0, 1])
 
 
 def test_positive_s_scores_have_their_own_threshold(two: tuple[Dataset, Dataset]) -> None:

@@ -27,13 +27,16 @@ from wildtype.experiments.seen_rows import seen_rows
 from wildtype.experiments.settings.schema import TrainConfig
 from wildtype.files import writing
 from wildtype.mutants import MutantTable
-from wildtype.mutants.grid import SCREENED
+from wildtype.mutants.grid import NOT_LISTED, SCREENED
+from wildtype.mutants.unlisted import UnlistedMean, unlisted_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
     import pandas as pd
+
+    from wildtype.models.checkpoint import Checkpoint
 
 Flags = NDArray[np.bool_]
 LEAST_ROWS = 200
@@ -223,6 +226,27 @@ def with_zero(
     return dict(predicted) | {ZERO: np.zeros(len(rows.table))}
 
 
+def not_listed(
+    rows: ExternalRows, checkpoint: Checkpoint, predicted: Mapping[str, NDArray[np.float64]]
+) -> tuple[ExternalRows, dict[str, NDArray[np.float64]]] | None:
+    """Return the pairs that the run's screen measured and did not list, and what is said once this is told.
+
+    The model of the run says what such a pair is expected to have (`mutants.unlisted`). Others have no such
+    answer and keep their own. None where the model has none either, or pairs are fewer than ``LEAST_ROWS``.
+    """
+    rule = UnlistedMean.of(checkpoint.phenotypes)
+    if rule is None or rows.screen is None or rows.other_quantity:
+        return None
+    at = np.flatnonzero(rows.screen == NOT_LISTED)
+    if len(at) < LEAST_ROWS:
+        return None
+    kind = replace(rows.dataset.phenotypes[0], name=unlisted_name(rows.dataset.phenotypes[0].name))
+    dataset = replace(rows.dataset, table=rows.table.take(at), phenotypes=(kind,), targets=(kind.name,))
+    values = {name: said[at] for name, said in predicted.items()}
+    values[checkpoint.model.config.name] = rule(checkpoint.predict(dataset.table))
+    return replace(rows, dataset=dataset, unseen=rows.unseen[at], screen=None), values
+
+
 def compare_external(
     config: TrainConfig,
     data: RunData,
@@ -268,13 +292,13 @@ def compare_external(
 
 
 def write_external(
-    rows: Sequence[ExternalRows], predicted: Sequence[Mapping[str, NDArray[np.float64]]], target: Path
+    rows: Sequence[tuple[ExternalRows, Mapping[str, NDArray[np.float64]]]], target: Path
 ) -> None:
     """Write measured and predicted values of all external rows as Parquet."""
     import pandas as pd
 
     frames: list[pd.DataFrame] = []
-    for one, models in zip(rows, predicted, strict=True):
+    for one, models in rows:
         frame = one.dataset.to_pandas()
         frame.insert(0, "dataset", one.dataset.name)
         frame["unseen"] = one.unseen

@@ -116,9 +116,9 @@ def _rows_of(run: Run, name: str, table: Comparison) -> pd.DataFrame | None:
     """Return the stored rows of a table; empty for a group of an external test; None where there are none."""
     external = run.external
     if external is not None and table.dataset in set(external["dataset"]):
-        base = f"{external['phenotype'][external['dataset'] == table.dataset].iloc[0]} on {table.dataset}"
         # Groups are formed anew of the pooled rows: a fold may have too few of one.
-        return external[(external["dataset"] == table.dataset) & (name == base)]
+        phenotype = name.removesuffix(f" on {table.dataset}")
+        return external[(external["dataset"] == table.dataset) & (external["phenotype"] == phenotype)]
     frame = run.predictions
     if frame is None or run.phenotypes.get(name, {}).get("form") not in ("scalar", "class"):
         return None

@@ -42,7 +42,13 @@ from wildtype.experiments.closure import FITNESS, implied_tau
 from wildtype.experiments.comparing import compare_across, compare_phenotypes, compare_profile_phenotypes
 from wildtype.experiments.data import RunData, named_file, prepare
 from wildtype.experiments.estimate import estimate_if_long, estimate_run, refuse, write_outcome
-from wildtype.experiments.external import compare_external, external_rows, with_zero, write_external
+from wildtype.experiments.external import (
+    compare_external,
+    external_rows,
+    not_listed,
+    with_zero,
+    write_external,
+)
 from wildtype.experiments.fitting import (
     fit_members,
     log_test_rows,
@@ -251,8 +257,10 @@ def _train(config: TrainConfig, dataset: Dataset | None, log: Log, loggers: list
         seed=config.seed,
     )
     external = others[: len(outside)]
-    with_zeros = [with_zero(rows, models) for rows, models in zip(outside, external, strict=True)]
-    for rows, models in zip(outside, with_zeros, strict=True):
+    of_others = [(rows, with_zero(rows, models)) for rows, models in zip(outside, external, strict=True)]
+    told = [not_listed(rows, checkpoint, models) for rows, models in of_others]
+    of_others += [part for part in told if part is not None]
+    for rows, models in of_others:
         comparisons |= compare_external(config, data, rows, models, seconds, peak)
     checkpoint.metrics["test"] = {
         name: asdict(comparison[config.model.name]) for name, comparison in comparisons.items()
@@ -261,7 +269,7 @@ def _train(config: TrainConfig, dataset: Dataset | None, log: Log, loggers: list
     checkpoint.save(folder / "checkpoint")
     _write_predictions(data, predicted, folder / "predictions.parquet")
     if outside:
-        write_external(outside, with_zeros, folder / EXTERNAL)
+        write_external(of_others, folder / EXTERNAL)
     if data.grid is not None:
         campaigns = replay_campaigns(data, predicted, others[-1], outside, external)
         write_json(folder / CAMPAIGN, [campaign.to_json() for campaign in campaigns])

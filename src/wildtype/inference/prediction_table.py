@@ -33,13 +33,15 @@ from wildtype.mutants import Kind, MutantTable
 from wildtype.mutants.grid import ScreenGrid, contains
 from wildtype.mutants.identity import SetIndex
 from wildtype.mutants.selection import CLASSES
+from wildtype.mutants.unlisted import UnlistedMean, unlisted_name
 
 if TYPE_CHECKING:
     import pandas as pd
 
 SHOWN = 3
 """Most phenotypes whose lack of a value is noted one by one."""
-SCREENED = ("listed", "screened, not listed", "unknown", "not crossed")
+NOT_LISTED = "screened, not listed"
+SCREENED = ("listed", NOT_LISTED, "unknown", "not crossed")
 """What a screen has of a pair of strains; the result of a linked, failed or reserved cross is unknown."""
 
 
@@ -103,6 +105,10 @@ def prediction_table(
             )
             for name, part in (*bounds, ("sd", sd)):
                 columns[f"{phenotype['name']}_{name}"] = np.where(empty | none, np.nan, part[:, p])
+    unlisted = UnlistedMean.of(checkpoint.phenotypes)
+    if unlisted is not None:
+        conditional = unlisted_name(str(checkpoint.phenotypes[unlisted.effect]["name"]))
+        columns[conditional] = unlisted(values)
     for rows, reason in () if around is None else around.reasons:
         for row in rows[table.order[rows] > 0].tolist():
             notes[row].append(reason)
@@ -115,6 +121,9 @@ def prediction_table(
             columns[f"{output.name}_measured"] = _measured(near, table, number)
     if known.grid is not None:
         columns["screened"] = _screened(known, known.grid, table)
+        if unlisted is not None:
+            for row in np.flatnonzero(columns["screened"] == NOT_LISTED).tolist():
+                notes[row].append(f"screened and not listed: {conditional} is what to expect")
     if as_ == "fitness":
         expected = expected_fitness(checkpoint, table, values)
         columns["fitness_expected"], columns["fitness_expected_sd"] = expected.fitness, expected.sd

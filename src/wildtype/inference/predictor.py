@@ -196,9 +196,10 @@ class Predictor:
         -------
         pandas.DataFrame
             One row per set, in order: ``genes`` (systematic names), ``names`` (standard names, semicolons
-            between), ``kinds``, one column per phenotype in
-            its unit (NaN where it is not defined, see ``note``), ``<phenotype>_measured`` (the known value;
-            NaN if there is none), ``screened`` (``listed``, ``screened, not listed``, ``unknown`` or ``not
+            between), ``kinds``, one column per phenotype in its unit (NaN where it is not defined, see
+            ``note``), ``<phenotype>_unlisted`` (of models of a whole screen: the value, given that the pair
+            was screened and not listed, `mutants.unlisted`), ``<phenotype>_measured`` (the known value; NaN
+            if there is none), ``screened`` (``listed``, ``screened, not listed``, ``unknown`` or ``not
             crossed``, where the model knows the grid of a screen), ``order``, ``order_seen`` and
             ``genes_seen`` (in training rows), ``essential`` (essential genes of the set), ``note``. With
             ``interval``, behind each phenotype ``<phenotype>_low`` and ``_high`` (NaN where validation rows

@@ -14,7 +14,7 @@ import pytest
 import torch
 
 from tests.experiments.test_crosses import permuted, side_of, with_a_users_pair
-from tests.screened import screened_dataset, strain_crosses
+from tests.screened import screened_dataset, strain_crosses, with_cut_offs
 from tests.tiny import mixed_dataset, tiny_dataset
 from wildtype.datasets import Dataset
 from wildtype.datasets.cross_draws import grid_of
@@ -41,6 +41,7 @@ from wildtype.models.registry import MODELS, model_class
 from wildtype.mutants.batch import MutantBatch
 from wildtype.mutants.grid import TRAIN, VALIDATION
 from wildtype.mutants.selection import CLASSES, Selection
+from wildtype.mutants.unlisted import UnlistedMean
 from wildtype.profiling.synthetic_problem import ProblemSizes
 from wildtype.profiling.trace import Window
 
@@ -82,6 +83,33 @@ def test_it_predicts_four_numbers_again_after_loading(done: Run, loaded: Predict
     # E[ε | listed] is further from 0 than E[ε], which unlisted crosses pull to 0.
     listed, effect = (np.abs(found[:, at[name]]).mean() for name in ("epsilon_listed", "epsilon"))
     assert listed > effect
+
+
+def test_a_cross_that_was_not_listed_is_expected_to_lie_between_the_cut_offs(tmp_path: Path) -> None:
+    dataset = with_cut_offs(screened_dataset(N))
+    run = trained(tmp_path / "run", dataset)
+    names = run.predictor.genes.names
+    crosses = strain_crosses(grid_of(dataset))
+    crosses = crosses.take(np.flatnonzero(~crosses.holding(crosses.kind > 0)))  # as names without a kind are
+    frame = run.predictor.predict([*[[names[g] for g in s] for s in crosses.sets()], [names[0]]])
+    predicted = run.predictor.checkpoint.predict(crosses)
+    rule = UnlistedMean.of(run.predictor.checkpoint.phenotypes)
+    assert rule is not None
+    at = frame.columns.get_loc("epsilon_unlisted")
+    assert frame.columns[at - 1] == "epsilon_listed"
+    np.testing.assert_array_equal(frame["epsilon_unlisted"][:-1], rule(predicted))
+    assert frame["epsilon_unlisted"].abs().max() < 0.08
+    assert np.isnan(frame["epsilon_unlisted"].iloc[-1])  # one gene
+    told = frame["note"].str.contains("screened and not listed: epsilon_unlisted is what to expect")
+    assert set(frame["screened"][told]) == {"screened, not listed"}
+    assert told.sum() == (frame["screened"] == "screened, not listed").sum() > 20
+    # The unlisted crosses of a run, too: they were measured.
+    left = run.predictor.screen(2, unmeasured=True, top=500, direction="low", phenotypes=["epsilon"])
+    assert set(left["screened"]) <= {"not crossed", "unknown"}
+    whole = run.predictor.screen(2, top=500, direction="low", phenotypes=["epsilon"])
+    measured = whole["screened"].isin(["listed", "screened, not listed"])
+    assert measured.sum() > 100
+    assert left["genes"].tolist() == whole["genes"][~measured].tolist()
 
 
 def test_pairs_of_unseen_genes_have_forests_of_their_own(loaded: Predictor) -> None:

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from wildtype.evidence.reference import LETHAL, ReferenceMeasurements
 from wildtype.inference.screening.designs import Mutants
 from wildtype.mutants import Kind, MutantTable
+from wildtype.mutants.grid import ScreenGrid
 from wildtype.mutants.identity import SetIndex
 from wildtype.organism import Coordinates
 
@@ -42,6 +43,8 @@ class Constraints:
         Synthetic lethal pairs, which no mutant contains.
     measured : MutantTable or None
         Gene sets to leave out.
+    screened : ScreenGrid or None
+        Crosses to leave out: they were measured, whether they are listed or not.
     deletion_lethal, dubious, overlapping : bool [n] or None
         Genes that no mutant lacks; genes, and genes that share bases with another, that no mutant perturbs.
     """
@@ -51,6 +54,7 @@ class Constraints:
     coordinates: Coordinates | None = None
     lethal: Ints | None = None
     measured: MutantTable | None = None
+    screened: ScreenGrid | None = None
     deletion_lethal: NDArray[np.bool_] | None = None
     dubious: NDArray[np.bool_] | None = None
     overlapping: NDArray[np.bool_] | None = None
@@ -73,6 +77,8 @@ class Constraints:
         # First, so that the other reasons count mutants that were not measured.
         if self._measured is not None:
             out[MEASURED] = self._measured.find(mutants.table) >= 0
+            if self.screened is not None:
+                out[MEASURED] |= self.screened.measured(mutants.table)
         if self.required is not None:
             out["none of the required genes"] = np.asarray(~self.required[sets].any(axis=1))
         if self.deletion_lethal is not None:

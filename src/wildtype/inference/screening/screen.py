@@ -228,11 +228,14 @@ def _constraints(core: PredictionCore, request: ScreenRequest) -> Constraints:
     if "overlapping" in left_out and places is not None:
         # An overlap with a dubious ORF does no harm: there is probably no second gene.
         overlapping = places.overlapping(None if known.dubious is None else ~known.dubious)
-    measured = None
+    measured = screened = None
     if request.unmeasured:
-        chosen = [known.phenotypes.index(core.phenotypes[p]) for p in _outputs(core, request)]
+        asked = _outputs(core, request)
+        chosen = [known.phenotypes.index(core.phenotypes[p]) for p in asked]
         rows = np.isin(known.table.phenotype, chosen)
         measured = known.table if rows.all() else known.table.take(rows)
+        if any(core.checkpoint.phenotypes[p].get("of_cross") for p in asked):
+            screened = known.grid
     lethal = lethal_pairs(known) if request.exclude_synthetic_lethal else None
     return Constraints(
         required,
@@ -240,6 +243,7 @@ def _constraints(core: PredictionCore, request: ScreenRequest) -> Constraints:
         places,
         lethal,
         measured,
+        screened,
         known.lethal if "lethal" in left_out else None,
         known.dubious if "dubious" in left_out else None,
         overlapping,
