@@ -16,6 +16,7 @@ from rich.table import Table
 
 from wildtype.cli.output import Json, console, print_json
 from wildtype.errors import WildtypeError
+from wildtype.memory import keep_freed_memory
 from wildtype.report.profile_tables import pipeline_tables, rows_table
 
 NAMES = (
@@ -113,6 +114,7 @@ def _flat(value: Any, prefix: str = "") -> list[tuple[str, Any]]:
 
 def main() -> None:
     """Run the command line; an error is one sentence and exit code 1."""
+    keep_freed_memory()  # as the command line of the package does
     words = sys.argv[1:]
     # Only the module of the named bench is imported: what others load would cost seconds and memory.
     names = words[:1] if words and words[0] in NAMES else NAMES

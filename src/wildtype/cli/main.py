@@ -17,6 +17,7 @@ from typing import NoReturn
 
 from wildtype.characters import only_visible_output, visible
 from wildtype.errors import WildtypeError, shown
+from wildtype.memory import keep_freed_memory
 from wildtype.training.waiting import wait_passively
 
 TERMINATED = 128 + signal.SIGTERM
@@ -29,6 +30,7 @@ def main() -> None:
     """Run the command line and exit."""
     threading.excepthook = _in_a_thread
     wait_passively(os.environ)  # before torch is loaded, which reads it once
+    keep_freed_memory()
     arguments = sys.argv[1:]
     # Typer accepts an option of the program only before the command; users append it to a failed one.
     if "--debug" in arguments:
