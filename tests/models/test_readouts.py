@@ -66,6 +66,20 @@ def test_a_prediction_depends_on_the_set_alone() -> None:
         torch.testing.assert_close(alone, whole[row], rtol=1e-5, atol=1e-6)
 
 
+def test_evidence_without_its_gaps_says_the_same() -> None:
+    made, batch = model(CONFIG)[0].double(), asked([[1, 5], [2], [0, 7, 9], [4, 6], [22, 23]])
+    assert made.head.evidence is not None
+    assert batch.evidence is not None
+    tokens = batch.evidence.double()
+    assert 0 < int(tokens.one.mask.sum()) < tokens.one.mask.numel()
+    h = torch.randn(N, CONFIG.width, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
+    with_gaps = made.head.evidence(h, batch, tokens)
+    assert with_gaps.requires_grad
+    with torch.no_grad():
+        without = made.head.evidence(h, batch, tokens)
+    torch.testing.assert_close(without, with_gaps, rtol=1e-9, atol=1e-9)
+
+
 @pytest.mark.parametrize(
     "settings",
     [

@@ -60,6 +60,33 @@ def test_pooling_is_its_definition(b: int, t: int, seed: int) -> None:
         )
 
 
+@settings(deadline=None, max_examples=20)
+@given(b=st.integers(0, 5), t=st.integers(0, 6), seed=st.integers(0, 1000), with_content=st.booleans())
+def test_pooling_without_gaps_is_the_same(b: int, t: int, seed: int, with_content: bool) -> None:
+    draw = torch.Generator().manual_seed(seed)
+    one = layer()
+    features, value, content = (
+        torch.randn(b, t, width, generator=draw, dtype=torch.float64) for width in (5, 2, 7)
+    )
+    mask = torch.rand(b, t, generator=draw) < 0.6
+    offsets = torch.cat([torch.zeros(1, dtype=torch.int64), mask.sum(1).cumsum(0)])
+    one.null.data += 900.0  # and no exponential overflows
+    one.out[-1].bias.data[: one.heads] += 900.0
+    there = [x[mask] for x in (features, value, content)]
+    found = one.pool(there[0], there[1], offsets, there[2] if with_content else None)
+    expected = one(features, value, mask, content if with_content else None)
+    torch.testing.assert_close(found, expected, rtol=1e-9, atol=1e-9)
+    assert not found.requires_grad
+
+
+def test_tokens_that_do_not_fit_their_queries_are_refused() -> None:
+    features, value = torch.zeros(3, 5).double(), torch.zeros(3, 2).double()
+    with pytest.raises(ShapeError, match="the number of rows, 3"):
+        layer().pool(features, value, torch.tensor([0, 2]))
+    with pytest.raises(ShapeError, match="as many tokens"):
+        layer().pool(features, value[:2], torch.tensor([0, 3]))
+
+
 def test_without_tokens_the_result_is_zero() -> None:
     out = layer()(
         torch.randn(2, 3, 5).double(), torch.randn(2, 3, 2).double(), torch.zeros(2, 3, dtype=torch.bool)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 import numpy as np
 import torch
@@ -224,6 +224,26 @@ class EvidenceTokens(Record):
             pairs=replace(pairs, row=pairs.row - start),
             equivalents=self.equivalents.map(lambda x: x[start:stop]),
         )
+
+
+Tokens = TypeVar("Tokens", OneEdit, TwoEdits, Neighbours)
+
+
+def without_gaps(tokens: Tokens) -> tuple[Tokens, Tensor]:
+    """Return the tokens [T, ...] that a mask shows, those of the first query first, and where each begins.
+
+    The second is int64 [q + 1]. Of neighbours, a query is a gene of one.
+    """
+    mask = tokens.mask
+    there = mask.flatten().nonzero()[:, 0]
+    offsets = mask.new_zeros(len(mask) + 1, dtype=torch.int64)
+    torch.cumsum(mask.sum(1), 0, out=offsets[1:])
+
+    def taken(x: Tensor) -> Tensor:
+        # What all tokens of a query say together has no place for each.
+        return x.flatten(0, 1).index_select(0, there) if x.shape[:2] == mask.shape else x
+
+    return tokens.map(taken), offsets
 
 
 def joined(

@@ -1,7 +1,7 @@
 """Attention of a query over what was measured of others like it, with graph-biased logits and a null key.
 
-Legend: ... any leading dimensions · t tokens · f features of a token · c content width · h heads · w width
-of a head's value · p phenotypes.
+Legend: ... any leading dimensions · t tokens · q queries · T tokens of all · f features of a token ·
+c content width · h heads · w width of a head's value · p phenotypes.
 """
 
 from __future__ import annotations
@@ -11,6 +11,12 @@ from torch import Tensor, nn
 
 from wildtype.errors import ShapeError
 from wildtype.nn.dropout import Dropout
+from wildtype.nn.evidence_kernels import pool_tokens
+from wildtype.nn.ragged import check_offsets
+from wildtype.nn.threads import loops
+
+QUERIES = 512
+"""Queries of one piece of work."""
 
 
 class EvidenceAttention(nn.Module):
@@ -72,6 +78,41 @@ class EvidenceAttention(nn.Module):
         pooled = torch.einsum("...th,...thw->...hw", weights, values).flatten(-2)
         measured = torch.einsum("...th,...tp->...hp", weights, value.to(weights.dtype)).flatten(-2)
         return torch.cat([pooled, measured, weights.sum(-2)], dim=-1)
+
+    def pool(self, features: Tensor, value: Tensor, offsets: Tensor, content: Tensor | None = None) -> Tensor:
+        """Pool the tokens of q queries to [q, h (w + p + 1)]: ``forward`` on a CPU, without gradients.
+
+        Parameters
+        ----------
+        features, value : Tensor
+            Of every token [T, f] and [T, p], those of the first query first.
+        offsets : int64 [q + 1]
+            Where the tokens of each query begin.
+        content : Tensor, optional
+            [T, hidden].
+
+        Raises
+        ------
+        ShapeError
+            If the shapes do not fit each other.
+        """
+        check_offsets(offsets, len(features))
+        if len(value) != len(features):
+            raise ShapeError(
+                f"features {list(features.shape)} and value {list(value.shape)} must have as many tokens"
+            )
+        with torch.no_grad():
+            inner = self.into(features)
+            read = self.out(inner if content is None else inner.add_(content))
+            pooled = torch.empty(len(offsets) - 1, self.width_out, dtype=read.dtype)
+            arrays = [x.numpy() for x in (read, value.to(read).contiguous(), offsets, self.null)]
+
+        def work(i: int) -> None:
+            span = (i * QUERIES, min((i + 1) * QUERIES, len(pooled)))
+            pool_tokens(*span, *arrays, self.width, pooled.numpy())
+
+        loops(-(-len(pooled) // QUERIES), work)
+        return pooled
 
     def weights(self, features: Tensor, mask: Tensor, content: Tensor | None = None) -> Tensor:
         """Return the weight of every token [..., t, h], as in ``forward``; the null key has the rest."""
