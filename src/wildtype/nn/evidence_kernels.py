@@ -5,9 +5,8 @@ Legend: q queries · T tokens of all · h heads · w width of a head's value · 
 
 from __future__ import annotations
 
+from math import exp
 from typing import Any
-
-import numpy as np
 
 from wildtype.compiled import njit
 
@@ -35,13 +34,13 @@ def pool_tokens(
                 largest = max(largest, read[t, h])
             total = pooled[i, 0] * 0  # 0 in the precision of the result
             for t in range(offsets[i], offsets[i + 1]):
-                weight = np.exp(read[t, h] - largest)
+                weight = exp(read[t, h] - largest)
                 total += weight
                 for c in range(width):
                     pooled[i, h * width + c] += weight * read[t, heads + h * width + c]
                 for c in range(phenotypes):
                     pooled[i, measured + h * phenotypes + c] += weight * value[t, c]
-            scale = 1 / (total + np.exp(null[h] - largest))
+            scale = 1 / (total + exp(null[h] - largest))
             for c in range(width):
                 pooled[i, h * width + c] *= scale
             for c in range(phenotypes):
