@@ -19,6 +19,7 @@ from wildtype.errors import ConfigError
 from wildtype.evidence.lookup import EvidenceIndex
 from wildtype.evidence.pair_index import PairIndex
 from wildtype.evidence.reference import ReferenceMeasurements
+from wildtype.memory import release_memory
 from wildtype.models.ensemble import class_of, members_of
 from wildtype.models.interface import Members, Model, OrganismTensors, Output, WildType
 from wildtype.models.other_genes import OtherGenes
@@ -30,8 +31,10 @@ from wildtype.mutants.identity import grouping
 from wildtype.organism import GeneIndex
 from wildtype.organism.features import FeatureScaling
 
-BATCH, WITH_EVIDENCE = 8192, 2048
+BATCH, WITH_EVIDENCE = 8192, 1024
 """Mutants that pass a model together, and one that looks up measurements, of which a mutant has many."""
+BETWEEN = 64
+"""Batches after which gaps in the memory of a prediction are given back."""
 PROFILE_NUMBERS = 1 << 24
 """Numbers per gene that are predicted together: 64 MiB of float32."""
 
@@ -143,8 +146,11 @@ class TrainedModel:
         out = np.empty((len(table), len(self.phenotypes)))
         spread = np.full_like(out, np.nan)
         step = WITH_EVIDENCE if self.evidence is not None and self.evidence.sizes.tokens else BATCH
-        for start in range(0, len(table), step):
+        for number, start in enumerate(range(0, len(table), step)):
             stop = min(start + step, len(table))
+            if number % BETWEEN == BETWEEN - 1:
+                # Batches have as many tokens as were found: blocks of ever other sizes leave gaps.
+                release_memory()
             said = self.model(wild_type, self.looked_up(batch.slice(start, stop)))
             out[start:stop] = said.mean.double().numpy()
             if said.sd is not None:
