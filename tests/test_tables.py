@@ -1,9 +1,15 @@
 from __future__ import annotations
 
+import io
+from pathlib import Path
+
+import numpy as np
 import pandas as pd
 import pytest
 
-from wildtype.tables import frame_to_csv, harmless
+from wildtype.tables import FrameBlocks, frame_to_csv, harmless, read_frame, with_line_feeds
+
+PLAIN = b"genes,value\n1,2\n\n 3,4\n\t5,6\n,\n7,8"
 
 
 @pytest.mark.parametrize("start", ["=", "+", "-", "@", "\t", "\r", "\n"])
@@ -18,3 +24,27 @@ def test_no_text_of_a_table_is_a_formula(start: str) -> None:
 
 def test_numbers_stay() -> None:
     assert harmless(-0.5) == -0.5
+
+
+@pytest.mark.parametrize("ending", [b"\n", b"\r\n", b"\r"], ids=["unix", "windows", "old mac"])
+def test_a_table_has_the_rows_that_it_has_whatever_ends_its_lines(tmp_path: Path, ending: bytes) -> None:
+    # After an empty line, pandas made 262,145 rows of a line that begins with a space and ends in "\r".
+    path = tmp_path / "table.csv"
+    path.write_bytes(PLAIN.replace(b"\n", ending))
+    expected = pd.read_csv(io.BytesIO(PLAIN), dtype=str)
+    assert len(expected) == 5
+    pd.testing.assert_frame_equal(read_frame(path, "rows"), expected)
+    blocks = pd.concat(list(FrameBlocks(path, "rows", 2)), ignore_index=True)
+    pd.testing.assert_frame_equal(blocks, expected)
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 7, 1000])
+def test_a_line_may_end_between_two_pieces_of_a_stream(size: int) -> None:
+    draw = np.random.default_rng(0)
+    lines = [bytes(draw.choice(list(b"ab ,"), int(n))) for n in draw.integers(0, 6, 200)]
+    for ending in (b"\r\n", b"\r", b"\n"):
+        stream = io.BufferedReader(with_line_feeds(io.BytesIO(ending.join(lines))).detach(), size)
+        assert stream.read() == b"\n".join(lines)
+    mixed = b"a\r\r\n\n\rb\r"
+    found = io.BufferedReader(with_line_feeds(io.BytesIO(mixed)).detach(), size)
+    assert b"".join(iter(lambda: found.read(size), b"")) == b"a\n\n\n\nb\n"

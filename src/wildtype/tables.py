@@ -4,12 +4,13 @@ short HTML in notebooks.
 
 from __future__ import annotations
 
+import io
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from html import escape
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
 from wildtype.errors import SourceError, WildtypeError, reason_of
 from wildtype.files import writing
@@ -56,7 +57,40 @@ def read_frame(path: str | Path, what: str, texts: type | Mapping[str, type] = s
             frame: pd.DataFrame = read_parquet(path).to_pandas(ignore_metadata=True)
             return frame
         with opened(path) as stream:
-            return pd.read_csv(stream, dtype=texts)
+            return pd.read_csv(with_line_feeds(stream), dtype=texts)
+
+
+def with_line_feeds(stream: IO[bytes]) -> IO[bytes]:
+    """Return a stream whose lines all end in one line feed, for the parser of pandas.
+
+    Of lines that end in carriage returns, as on a Mac of old, it makes hundreds of thousands of empty rows
+    where a line that begins with a space follows an empty one, or fills the memory.
+    """
+    return io.BufferedReader(_LineFeeds(stream))
+
+
+class _LineFeeds(io.RawIOBase):
+    """Carriage returns, alone or before a line feed, as line feeds."""
+
+    def __init__(self, inner: IO[bytes]) -> None:
+        super().__init__()
+        self._inner, self._returned = inner, False
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        found = b""
+        while not found:
+            read = self._inner.read(len(buffer))
+            if not read:
+                return 0
+            # A pair that two pieces share ended its line with the first.
+            found = read[1:] if self._returned and read[:1] == b"\n" else read
+            self._returned = read[-1:] == b"\r"
+        found = found.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+        buffer[: len(found)] = found
+        return len(found)
 
 
 @contextmanager
@@ -120,7 +154,7 @@ class FrameBlocks:
 
         with opened(self.path) as stream:
             # With one type for all cells, the blocks agree on it.
-            yield from pd.read_csv(stream, dtype=str, chunksize=self.rows)
+            yield from pd.read_csv(with_line_feeds(stream), dtype=str, chunksize=self.rows)
 
     def _parquet(self) -> Iterator[pd.DataFrame]:
         import pyarrow as pa

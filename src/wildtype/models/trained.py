@@ -28,6 +28,7 @@ from wildtype.models.validation_rows import ValidationRows
 from wildtype.mutants import MutantTable
 from wildtype.mutants.batch import MutantBatch
 from wildtype.mutants.identity import grouping
+from wildtype.nn.threads import each
 from wildtype.organism import GeneIndex
 from wildtype.organism.features import FeatureScaling
 
@@ -146,8 +147,9 @@ class TrainedModel:
         out = np.empty((len(table), len(self.phenotypes)))
         spread = np.full_like(out, np.nan)
         step = WITH_EVIDENCE if self.evidence is not None and self.evidence.sizes.tokens else BATCH
-        for number, start in enumerate(range(0, len(table), step)):
-            stop = min(start + step, len(table))
+
+        def predict(number: int) -> None:
+            start, stop = number * step, min((number + 1) * step, len(table))
             if number % BETWEEN == BETWEEN - 1:
                 # Batches have as many tokens as were found: blocks of ever other sizes leave gaps.
                 release_memory()
@@ -155,6 +157,9 @@ class TrainedModel:
             out[start:stop] = said.mean.double().numpy()
             if said.sd is not None:
                 spread[start:stop] = said.sd.double().numpy()
+
+        # Lookups and small products gain little from a second thread; two batches beside each other do.
+        each(-(-len(table) // step), predict, together=step == WITH_EVIDENCE)
         out = self._in_units(out)
         spread *= np.abs(self.sd)
         for p, output in enumerate(self.outputs):

@@ -23,6 +23,7 @@ from wildtype.files import sha256_of_file
 from wildtype.organism.components import spread
 from wildtype.organism.features import FeatureBlock
 from wildtype.organism.genes import GeneIndex
+from wildtype.tables import with_line_feeds
 from wildtype.unpacking import check_hdf5, opened, read_arrays, read_parquet
 
 if TYPE_CHECKING:
@@ -161,7 +162,9 @@ def _read(path: Path, columns: Sequence[str]) -> tuple[list[str], NDArray[np.flo
 
     if suffix in (".csv", ".tsv"):
         with opened(path) as stream:
-            frame = pd.read_csv(stream, dtype={0: str}, sep="," if suffix == ".csv" else "\t")
+            frame = pd.read_csv(
+                with_line_feeds(stream), dtype={0: str}, sep="," if suffix == ".csv" else "\t"
+            )
     elif suffix == ".parquet":
         frame = read_parquet(path).to_pandas()
         if all(np.issubdtype(dtype, np.number) for dtype in frame.dtypes):
