@@ -72,7 +72,9 @@ def test_pooling_without_gaps_is_the_same(b: int, t: int, seed: int, with_conten
     offsets = torch.cat([torch.zeros(1, dtype=torch.int64), mask.sum(1).cumsum(0)])
     one.null.data += 900.0  # and no exponential overflows
     one.out[-1].bias.data[: one.heads] += 900.0
-    there = [x[mask] for x in (features, value, content)]
+    there = [
+        torch.cat([x[mask], x.new_full((3, x.shape[-1]), torch.nan)]) for x in (features, value, content)
+    ]
     found = one.pool(there[0], there[1], offsets, there[2] if with_content else None)
     expected = one(features, value, mask, content if with_content else None)
     torch.testing.assert_close(found, expected, rtol=1e-9, atol=1e-9)
@@ -82,7 +84,7 @@ def test_pooling_without_gaps_is_the_same(b: int, t: int, seed: int, with_conten
 def test_tokens_that_do_not_fit_their_queries_are_refused() -> None:
     features, value = torch.zeros(3, 5).double(), torch.zeros(3, 2).double()
     with pytest.raises(ShapeError, match="the number of rows, 3"):
-        layer().pool(features, value, torch.tensor([0, 2]))
+        layer().pool(features, value, torch.tensor([0, 4]))
     with pytest.raises(ShapeError, match="as many tokens"):
         layer().pool(features, value[:2], torch.tensor([0, 3]))
 

@@ -159,7 +159,7 @@ class TrainedModel:
                 spread[start:stop] = said.sd.double().numpy()
 
         # Lookups and small products gain little from a second thread; two batches beside each other do.
-        each(-(-len(table) // step), predict, together=step == WITH_EVIDENCE)
+        each(-(-len(table) // step), predict, together=step == WITH_EVIDENCE, alone=True)
         out = self._in_units(out)
         spread *= np.abs(self.sd)
         for p, output in enumerate(self.outputs):

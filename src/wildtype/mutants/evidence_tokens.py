@@ -16,7 +16,7 @@ from typing import Any, Self, TypeVar
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor
+from torch import Tensor, nn
 
 
 @dataclass(slots=True)
@@ -227,15 +227,20 @@ class EvidenceTokens(Record):
 
 
 Tokens = TypeVar("Tokens", OneEdit, TwoEdits, Neighbours)
+TOGETHER = 64
+"""Rows that a product of matrices treats alike: a row at the end would be rounded in another way than inside,
+and a prediction depend on those beside it."""
 
 
 def without_gaps(tokens: Tokens) -> tuple[Tokens, Tensor]:
     """Return the tokens [T, ...] that a mask shows, those of the first query first, and where each begins.
 
-    The second is int64 [q + 1]. Of neighbours, a query is a gene of one.
+    The second is int64 [q + 1]. Of neighbours, a query is a gene of one. Rows behind the last token, copies
+    of the first place, make T a multiple of ``TOGETHER``.
     """
     mask = tokens.mask
     there = mask.flatten().nonzero()[:, 0]
+    there = nn.functional.pad(there, (0, -len(there) % TOGETHER))
     offsets = mask.new_zeros(len(mask) + 1, dtype=torch.int64)
     torch.cumsum(mask.sum(1), 0, out=offsets[1:])
 

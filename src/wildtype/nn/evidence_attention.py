@@ -85,7 +85,7 @@ class EvidenceAttention(nn.Module):
         Parameters
         ----------
         features, value : Tensor
-            Of every token [T, f] and [T, p], those of the first query first.
+            Of every token [T, f] and [T, p], those of the first query first; rows behind the last do nothing.
         offsets : int64 [q + 1]
             Where the tokens of each query begin.
         content : Tensor, optional
@@ -96,7 +96,7 @@ class EvidenceAttention(nn.Module):
         ShapeError
             If the shapes do not fit each other.
         """
-        check_offsets(offsets, len(features))
+        check_offsets(offsets, min(int(offsets[-1]), len(features)))
         if len(value) != len(features):
             raise ShapeError(
                 f"features {list(features.shape)} and value {list(value.shape)} must have as many tokens"

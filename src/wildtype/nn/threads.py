@@ -62,7 +62,7 @@ def loops(count: int, work: Callable[[int], None]) -> None:
         _stop(todo, others)
 
 
-def each(count: int, work: Callable[[int], None], *, together: bool = True) -> None:
+def each(count: int, work: Callable[[int], None], *, together: bool = True, alone: bool = False) -> None:
     """Call work(0) … work(count - 1), made of torch's operations, with one thread for each piece.
 
     Parameters
@@ -73,7 +73,13 @@ def each(count: int, work: Callable[[int], None], *, together: bool = True) -> N
         Must not depend on the order. Gradients are recorded, or not, as in the calling thread.
     together
         False: one after the other, here; for work that draws random numbers, whose order would change.
+    alone
+        A single piece has one thread, too: products of matrices are rounded by how threads share them.
     """
+    if alone and together and count == 1 and torch.get_num_threads() > 1:
+        with _single_threaded():
+            work(0)
+        return
     threads = min(torch.get_num_threads(), count)
     if not together or threads < 2:
         for i in range(count):
