@@ -81,6 +81,18 @@ def test_pooling_without_gaps_is_the_same(b: int, t: int, seed: int, with_conten
     assert not found.requires_grad
 
 
+def test_pooling_under_autocast() -> None:
+    one = layer().float()
+    draw = torch.Generator().manual_seed(0)
+    features, value = (torch.randn(3, 4, width, generator=draw) for width in (5, 2))
+    content = torch.randn(3, 4, 7, generator=draw)
+    offsets = torch.tensor([0, 4, 8, 12])
+    with torch.no_grad(), torch.autocast("cpu", torch.bfloat16):
+        expected = one(features, value, torch.ones(3, 4, dtype=torch.bool), content)
+        found = one.pool(features.flatten(0, 1), value.flatten(0, 1), offsets, content.flatten(0, 1))
+    torch.testing.assert_close(found, expected.float(), rtol=0.03, atol=0.03)
+
+
 def test_tokens_that_do_not_fit_their_queries_are_refused() -> None:
     features, value = torch.zeros(3, 5).double(), torch.zeros(3, 2).double()
     with pytest.raises(ShapeError, match="the number of rows, 3"):

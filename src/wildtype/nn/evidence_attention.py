@@ -103,9 +103,11 @@ class EvidenceAttention(nn.Module):
             )
         with torch.no_grad():
             inner = self.into(features)
-            read = self.out(inner if content is None else inner.add_(content))
+            read = self.out(inner if content is None else inner + content)
+            # Under autocast products are of half precision, for which compiled loops have no numbers.
+            read = read if read.dtype == torch.float64 else read.float()
             pooled = torch.empty(len(offsets) - 1, self.width_out, dtype=read.dtype)
-            arrays = [x.numpy() for x in (read, value.to(read).contiguous(), offsets, self.null)]
+            arrays = [x.numpy() for x in (read, value.to(read).contiguous(), offsets, self.null.to(read))]
 
         def work(i: int) -> None:
             span = (i * QUERIES, min((i + 1) * QUERIES, len(pooled)))
