@@ -136,6 +136,24 @@ def test_no_record_of_a_querys_own_gene_set_is_evidence() -> None:
         assert not same(index.tokens_of(asked), EvidenceIndex(SIMILARITY, others, 2, MANY).tokens_of(asked))
 
 
+@pytest.mark.parametrize("own", [0, 1, 3, 12, 20])
+def test_a_mutant_is_answered_alike_alone_and_among_others(own: int) -> None:
+    """However many of a batch were measured: each of these is answered without a tenth of all records."""
+    rng = np.random.default_rng(2)
+    table = measured(rng, 80, conditions=2, phenotypes=2)
+    known = {tuple(sorted(genes)) for genes in sets_of(table)}
+    new = [
+        s for s in (rng.choice(GENES, 3, replace=False) for _ in range(60)) if tuple(sorted(s)) not in known
+    ]
+    sets = [list(map(int, genes)) for genes in [*sets_of(table)[:own], *new[: 20 - own]]]
+    asked = MutantTable.from_sets([sets[i] for i in rng.permutation(20)])
+    index = EvidenceIndex(SIMILARITY, table, 2, MANY)
+    together = index.tokens_of(asked)
+    for row in range(20):
+        first, last = asked.offsets[row : row + 2]
+        assert same(together.slice(row, row + 1, first, last), index.tokens_of(asked.take([row])))
+
+
 def test_without_measurements_only_relations_are_told() -> None:
     asked = MutantTable.from_sets([[0, 1, 2], [3]])
     tokens = EvidenceIndex(SIMILARITY, asked.take([]), 1, EvidenceSizes(0, 0, 0, 0)).tokens_of(asked)

@@ -25,6 +25,8 @@ __all__ = ["EvidenceIndex", "EvidenceSizes", "answer"]
 
 FOLDS = np.uint64(10)
 """An own record is hidden with a tenth of all sets: ten indices serve every measured query."""
+MOST = 0.75
+"""Share of a batch from which on a part answers all of it, and others write over what they answer."""
 
 
 class EvidenceIndex:
@@ -131,10 +133,16 @@ def answer(
     sizes = np.diff(offsets)
     row = np.repeat(np.arange(len(number)), sizes)
     rows = [np.flatnonzero(number == i) for i in found]
+    whole, most = None, max(range(len(found)), key=lambda i: len(rows[i]))
+    if len(rows[most]) > MOST * len(number):
+        # Few mutants of a screen were measured: a copy of all that is known of the others would cost more
+        # than to answer these twice.
+        whole = part(int(found[most])).tokens_of(gene, offsets, condition, effect)
+        found, rows = np.delete(found, most), [*rows[:most], *rows[most + 1 :]]
     parts = []
     for i, chosen in zip(found, rows, strict=True):
         ends = np.concatenate([[0], np.cumsum(sizes[chosen])]).astype(np.int64)
         inside = gene[np.isin(row, chosen)]
         own = None if effect is None else effect.take(chosen)
         parts.append(part(int(i)).tokens_of(inside, ends, condition[chosen], own))
-    return joined(parts, rows, row)
+    return joined(parts, rows, row, whole)

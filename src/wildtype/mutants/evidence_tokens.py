@@ -252,7 +252,10 @@ def without_gaps(tokens: Tokens) -> tuple[Tokens, Tensor]:
 
 
 def joined(
-    parts: Sequence[EvidenceTokens], rows: Sequence[NDArray[np.int64]], row: NDArray[np.int64]
+    parts: Sequence[EvidenceTokens],
+    rows: Sequence[NDArray[np.int64]],
+    row: NDArray[np.int64],
+    whole: EvidenceTokens | None = None,
 ) -> EvidenceTokens:
     """Return the tokens of a batch from those of its parts.
 
@@ -261,28 +264,43 @@ def joined(
     parts : sequence of EvidenceTokens
         Of each part of the batch.
     rows : sequence of int64 [any]
-        Rows of the batch, ascending, that each part answers.
+        Rows of the batch, ascending, that each part answers: all rows, unless there is a ``whole``.
     row : int64 [Σk]
         Row of every gene of the batch.
+    whole : EvidenceTokens, optional
+        Of all rows; those that parts answer are written over.
     """
-    queries = np.argsort(np.concatenate(rows), kind="stable")
-    items = [np.flatnonzero(np.isin(row, part)) for part in rows]
-    by_query, by_gene = (
-        _in_order(order) for order in (queries, np.argsort(np.concatenate(items), kind="stable"))
-    )
-    # Pairs keep the order of the parts: each names its query, and a sum over pairs needs no more.
-    numbered = [torch.from_numpy(r)[part.pairs.row] for r, part in zip(rows, parts, strict=True)]
+    by_query = _at_rows(rows, whole is not None)
+    by_gene = _at_rows([np.flatnonzero(np.isin(row, part)) for part in rows], whole is not None)
+    # Each pair of genes names its query, in the numbers of the batch.
+    numbered = [
+        replace(part.pairs, row=torch.from_numpy(r)[part.pairs.row])
+        for r, part in zip(rows, parts, strict=True)
+    ]
+    pairs = GenePairs.merge(numbered)  # in the order of the parts: a sum over pairs needs no other
+    if whole is not None:
+        at = [np.flatnonzero(np.isin(whole.pairs.row.numpy(), part)) for part in rows]
+        pairs = GenePairs.merge([whole.pairs, *numbered], _at_rows(at, True))
+    every = [*([] if whole is None else [whole]), *parts]
     return EvidenceTokens(
-        one=OneEdit.merge([part.one for part in parts], by_query),
-        two=TwoEdits.merge([part.two for part in parts], by_query),
-        neighbours=Neighbours.merge([part.neighbours for part in parts], by_gene),
-        genes=Genes.merge([part.genes for part in parts], by_gene),
-        pairs=replace(GenePairs.merge([part.pairs for part in parts]), row=torch.cat(numbered)),
-        equivalents=EquivalentMutants.merge([part.equivalents for part in parts], by_query),
+        one=OneEdit.merge([part.one for part in every], by_query),
+        two=TwoEdits.merge([part.two for part in every], by_query),
+        neighbours=Neighbours.merge([part.neighbours for part in every], by_gene),
+        genes=Genes.merge([part.genes for part in every], by_gene),
+        pairs=pairs,
+        equivalents=EquivalentMutants.merge([part.equivalents for part in every], by_query),
     )
 
 
-def _in_order(order: NDArray[np.int64]) -> Callable[[list[Tensor]], Tensor]:
-    """Return what concatenates tensors of parts and puts their rows into an order."""
-    at = torch.from_numpy(order)
-    return lambda parts: torch.cat(parts)[at]
+def _at_rows(rows: Sequence[NDArray[np.int64]], over: bool) -> Callable[[list[Tensor]], Tensor]:
+    """Return what puts the tensor of each part at its rows, ``over`` the first tensor or into a new one."""
+    at = [torch.from_numpy(part) for part in rows]
+
+    def put(tensors: list[Tensor]) -> Tensor:
+        parts = tensors[1:] if over else tensors
+        out = tensors[0] if over else tensors[0].new_empty((sum(map(len, at)), *tensors[0].shape[1:]))
+        for where, part in zip(at, parts, strict=True):
+            out.index_copy_(0, where, part)
+        return out
+
+    return put
