@@ -20,7 +20,7 @@ from wildtype.models.cell_transformer.config import (
 )
 from wildtype.models.cell_transformer.head import smallest_part
 from wildtype.models.cell_transformer.model import CellTransformer
-from wildtype.models.interface import OrganismTensors, organism_tensors
+from wildtype.models.interface import OrganismTensors, WildType, organism_tensors
 from wildtype.models.organism_tensors import from_tensors, to_tensors
 from wildtype.mutants import MutantTable
 from wildtype.mutants.batch import MutantBatch
@@ -67,17 +67,26 @@ def test_a_prediction_depends_on_the_set_alone() -> None:
 
 
 def test_evidence_without_its_gaps_says_the_same() -> None:
-    made, batch = model(CONFIG)[0].double(), asked([[1, 5], [2], [0, 7, 9], [4, 6], [22, 23]])
-    assert made.head.evidence is not None
-    assert batch.evidence is not None
-    tokens = batch.evidence.double()
-    assert 0 < int(tokens.one.mask.sum()) < tokens.one.mask.numel()
+    made = model(CONFIG)[0].double()
+    readout = made.head.evidence
+    assert readout is not None
     h = torch.randn(N, CONFIG.width, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
-    with_gaps = made.head.evidence(h, batch, tokens)
-    assert with_gaps.requires_grad
-    with torch.no_grad():
-        without = made.head.evidence(h, batch, tokens)
-    torch.testing.assert_close(without, with_gaps, rtol=1e-9, atol=1e-9)
+    wild_type = WildType(h.mean(0), h)
+    # Genes that were met before, new ones, and measured mutants, which know all but a tenth of the others.
+    for sets in ([[1, 5], [2], [0, 7, 9]], [[4, 6], [22, 23]], [[0, 3], [5, 1], [7, 10], [8, 11]]):
+        batch = asked(sets)
+        assert batch.evidence is not None
+        tokens = batch.evidence.double()
+        assert 0 < int(tokens.one.mask.sum()) < tokens.one.mask.numel()
+        with_gaps = readout(wild_type, batch, tokens)
+        assert with_gaps.requires_grad
+        with torch.no_grad():
+            without = readout(wild_type, batch, tokens)
+        torch.testing.assert_close(without, with_gaps, rtol=1e-9, atol=1e-9)
+    there = {number: kept[1].nonzero()[:, 0].tolist() for number, kept in wild_type.described.items()}
+    assert max(there.values(), key=len) == [0, 1, 2, 4, 5, 6, 7, 9, 22, 23]
+    assert len(there) > 2
+    assert {gene for genes in there.values() for gene in genes} == {*range(12), 22, 23}
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ of neighbouring genes.
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -59,6 +60,7 @@ RANKED = 12
 """Bytes of a place in a ranking."""
 CHUNK = 512
 """Queries per piece of work: their results stay in the cache, and there are enough pieces for all threads."""
+NUMBERS = itertools.count()
 
 Asked = MutantTable | MutantBatch
 
@@ -133,6 +135,8 @@ class EvidencePart:
 
     Attributes
     ----------
+    number : int
+        No other part of this process has it.
     effects : float32 [n, p]
         Additive effects.
     statistics : float32 [n, 3 p]
@@ -141,7 +145,7 @@ class EvidencePart:
     """
 
     def __init__(self, shared: Shared, table: MutantTable, *, lasting: bool = False) -> None:
-        self.shared = shared
+        self.shared, self.number = shared, next(NUMBERS)
         n, p, sizes = shared.similarity.genes, shared.phenotypes, shared.sizes
         measured = MeasuredSets(table, n, p)
         self.effects = additive_effects(measured) if sizes.additive else np.zeros((n, p), np.float32)
@@ -347,7 +351,7 @@ class EvidencePart:
             one=self._one_edit_tokens(gene, offsets, condition),
             two=self._two_edits_tokens(gene, offsets, condition),
             neighbours=self._neighbours_tokens(gene),
-            genes=Genes(_tensor(self.statistics[gene]), _tensor(self.effects[gene])),
+            genes=self._genes_tokens(gene),
             pairs=self._pairs_tokens(gene, offsets),
             equivalents=self._equivalents_tokens(condition, effect),
         )
@@ -399,6 +403,10 @@ class EvidencePart:
             mask=_tensor(near >= 0),
             statistics=_tensor(self._statistics_of(near)),
         )
+
+    def _genes_tokens(self, gene: NDArray[np.int64]) -> Genes:
+        columns = self.statistics[gene], self.effects[gene], np.full(len(gene), self.number)
+        return Genes(*map(_tensor, columns))
 
     def _pairs_tokens(self, gene: NDArray[np.int64], offsets: NDArray[np.int64]) -> GenePairs:
         row, left, right = pairs_in(gene, offsets)

@@ -40,6 +40,9 @@ class WildType:
     native : int or None
         Number of first genes that the cell has; later ones are keys of every mutant, absent from those that
         do not add them. None: all, or foreign genes are no keys (``encoded``).
+    described : dict of int to (Tensor, Tensor)
+        What was measured around every gene, as the head reads it, by the measurements that it was looked up
+        in: rows [n, ·], and which of them are there [n]. Filled while mutants are predicted.
     """
 
     cls: Tensor
@@ -50,6 +53,7 @@ class WildType:
     traits: Tensor | None = None
     encoded: int | None = None
     native: int | None = None
+    described: dict[int, tuple[Tensor, Tensor]] = field(default_factory=dict, repr=False, compare=False)
 
 
 @dataclass(frozen=True)

@@ -128,10 +128,14 @@ class Genes(Record):
     statistics : float32 [Σk, 3 p]
     additive : float32 [Σk, p]
         Shrunken additive effect: see `wildtype.evidence.measured.additive_effects`.
+    part : int64 [Σk]
+        Number of the measurements that the gene was looked up in. Of one gene with one number, neighbours and
+        statistics are the same, whatever the query.
     """
 
     statistics: Tensor
     additive: Tensor
+    part: Tensor
 
 
 @dataclass(slots=True)

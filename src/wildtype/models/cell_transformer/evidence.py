@@ -9,8 +9,16 @@ import torch
 from torch import Tensor, nn
 
 from wildtype.evidence.kernels import EDITS
+from wildtype.models.interface import WildType
 from wildtype.mutants.batch import MutantBatch
-from wildtype.mutants.evidence_tokens import EvidenceTokens, Neighbours, OneEdit, TwoEdits, without_gaps
+from wildtype.mutants.evidence_tokens import (
+    TOGETHER,
+    EvidenceTokens,
+    Neighbours,
+    OneEdit,
+    TwoEdits,
+    without_gaps,
+)
 from wildtype.nn.evidence_attention import EvidenceAttention
 from wildtype.nn.ragged import segment_sum
 
@@ -42,7 +50,7 @@ class EvidenceReadout(nn.Module):
     ) -> None:
         super().__init__()
         p = phenotypes
-        self.token_dropout = token_dropout
+        self.token_dropout, self.hidden = token_dropout, hidden
         self.edits = len(EDITS)
 
         def attention(features: int) -> EvidenceAttention:
@@ -57,16 +65,18 @@ class EvidenceReadout(nn.Module):
         self.gene = nn.Sequential(nn.Linear(3 * p + self.near.width_out, hidden), nn.GELU())
         self.width_out = self.one.width_out + self.two.width_out + 2 * hidden + 5 * p
 
-    def forward(self, h: Tensor, mutants: MutantBatch, tokens: EvidenceTokens) -> Tensor:
-        """Return the pooled evidence [b, width_out] of mutants over gene states h [n, d]."""
+    def forward(self, wild_type: WildType, mutants: MutantBatch, tokens: EvidenceTokens) -> Tensor:
+        """Return the pooled evidence [b, width_out] of mutants."""
+        h = wild_type.genes
         if h.device.type == "cpu" and not torch.is_grad_enabled() and not self.training:
-            one, two, near = self._pooled(h, tokens)
+            one, two = self._pooled(h, tokens)
+            gene = self._described(wild_type, mutants.gene, tokens)
         else:
             features, content = self._one(h, tokens.one)
             one = self.one(features, tokens.one.value, self._dropped(tokens.one.mask), content)
             two = self.two(self._two(h, tokens.two), tokens.two.value, self._dropped(tokens.two.mask))
             near = self.near(*self._near(tokens.neighbours), self._dropped(tokens.neighbours.mask))
-        gene = self.gene(torch.cat([tokens.genes.statistics, near], dim=-1))
+            gene = self.gene(torch.cat([tokens.genes.statistics, near], dim=-1))
         # The mean over pairs of elementwise products, Σ_{i<j} g_i g_j = ((Σ g)² - Σ g²) / 2 (Rendle 2010).
         total = segment_sum(gene, mutants.offsets)
         count = (mutants.offsets[1:] - mutants.offsets[:-1]).to(h.dtype)[:, None]
@@ -91,20 +101,51 @@ class EvidenceReadout(nn.Module):
             self.two.weights(self._two(h, tokens.two), tokens.two.mask),
         )
 
-    def _pooled(self, h: Tensor, tokens: EvidenceTokens) -> tuple[Tensor, Tensor, Tensor]:
-        """Return what the three attentions pool, of the tokens without the gaps between them.
+    def _pooled(self, h: Tensor, tokens: EvidenceTokens) -> tuple[Tensor, Tensor]:
+        """Return what is pooled of the tokens one and two edits away, without the gaps between them.
 
         Of 32 places for tokens one edit away, a screen of yeast's listed pairs fills 11.
         """
         one, of_one = without_gaps(tokens.one)
         features, content = self._one(h, one)
         two, of_two = without_gaps(tokens.two)
-        near, of_near = without_gaps(tokens.neighbours)
         return (
             self.one.pool(features, one.value, of_one, content),
             self.two.pool(self._two(h, two), two.value, of_two),
-            self.near.pool(*self._near(near), of_near),
         )
+
+    def _described(self, wild_type: WildType, gene: Tensor, tokens: EvidenceTokens) -> Tensor:
+        """Return what was measured of genes [Σk] and of their neighbours [Σk, hidden].
+
+        It depends on no mutant: the wild type keeps it, and a screen asks about each gene thousands of times.
+        """
+        n, part = len(wild_type.genes), tokens.genes.part
+        out = wild_type.genes.new_empty((len(gene), self.hidden))
+        for number in torch.unique(part).tolist():
+            if number not in wild_type.described:
+                rows_of_genes = out.new_empty((n, self.hidden))
+                wild_type.described[number] = rows_of_genes, torch.zeros(n, dtype=torch.bool)
+            found, there = wild_type.described[number]
+            rows = (part == number).nonzero()[:, 0]
+            genes = gene[rows]
+            if not there[genes].all():
+                missing = rows[~there[genes]]
+                of_gene = gene.new_full((n,), -1).index_copy_(0, gene[missing], missing)
+                new = (of_gene >= 0).nonzero()[:, 0]
+                # Two threads that miss a gene write the same bits.
+                found[new] = self._of_genes(of_gene[new], tokens)
+                there[new] = True
+            out.index_copy_(0, rows, found[genes])
+        return out
+
+    def _of_genes(self, rows: Tensor, tokens: EvidenceTokens) -> Tensor:
+        near, of_near = without_gaps(tokens.neighbours.map(lambda x: x[rows]))
+        pooled = self.near.pool(*self._near(near), of_near)
+        joined = torch.cat([tokens.genes.statistics[rows], pooled], dim=-1)
+        # Whole blocks of rows: see `without_gaps`.
+        padded = nn.functional.pad(joined, (0, 0, 0, -len(joined) % TOGETHER))
+        found: Tensor = self.gene(padded).narrow(0, 0, len(rows))
+        return found
 
     def _one(self, h: Tensor, one: OneEdit) -> tuple[Tensor, Tensor]:
         """Return features and content of the tokens one edit away."""

@@ -234,7 +234,7 @@ class PerturbationHead(ExplainableHead):
         if self.relations is not None and tokens is not None:
             parts["relations"] = self.relations(wild_type, len(mutants), tokens)
         if self.evidence is not None and tokens is not None:
-            parts["evidence"] = self.evidence(wild_type.genes, mutants, tokens)
+            parts["evidence"] = self.evidence(wild_type, mutants, tokens)
         if self.screen is not None:
             parts[SCREEN] = self.screen(mutants)
         return parts
