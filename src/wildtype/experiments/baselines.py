@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from wildtype.datasets.closed_forms import CLOSED_FORMS, applies, closed_form, parts_of
 from wildtype.datasets.dataset_record import Phenotype
 from wildtype.errors import ConfigError
+from wildtype.evidence.other_screens import OtherScreen
 from wildtype.experiments.data import RunData
 from wildtype.models.baselines import BASELINES, make_baseline
 from wildtype.models.baselines.groundwork import BaselineFeatures
@@ -55,6 +56,7 @@ def predict_baseline(
             seed=seed,
             groundwork=groundwork,
             crosses=_labelled(crosses, phenotype),
+            screens=_turned(data.known().screens, phenotype),
         )
         for i in chosen:
             out[i][rows[i]] = baseline.predict(asked[i].take(rows[i]))
@@ -73,6 +75,13 @@ def _labelled(crosses: VisibleCrosses | None, phenotype: Phenotype) -> VisibleCr
         return crosses
     label = phenotype.listed(crosses.listed).astype(np.float32)
     return replace(crosses, listed=replace(crosses.listed, value=label))
+
+
+def _turned(screens: Sequence[OtherScreen], phenotype: Phenotype) -> list[OtherScreen]:
+    """Return screens with values that rise with a phenotype: that a cross is negative, with lower effects."""
+    if phenotype.of_cross != "negative":
+        return list(screens)
+    return [replace(x, matrix=replace(x.matrix, values=-x.matrix.values)) for x in screens]
 
 
 def baselines_of_run(names: list[str], data: RunData, *, every: bool) -> list[str]:
@@ -96,6 +105,11 @@ def baselines_of_run(names: list[str], data: RunData, *, every: bool) -> list[st
     if every:
         kept = [name for name in names if name not in unsuited]
         return [*kept, *CLOSED_FORMS] if triples(data) else kept
+    if unsuited and BASELINES.find(unsuited[0]).reads_screens and not data.others:
+        raise ConfigError(
+            f"baseline {unsuited[0]!r} reads other screens, and the run looks at none: name some with "
+            f"data.screens=[…], or leave it out of baselines"
+        )
     if unsuited:
         raise ConfigError(
             f"baseline {unsuited[0]!r} is for rows of {BASELINES.find(unsuited[0]).order} genes, and no "
@@ -110,7 +124,11 @@ def baselines_of_run(names: list[str], data: RunData, *, every: bool) -> list[st
 
 
 def applies_to(name: str, data: RunData) -> bool:
-    """Return whether a baseline is for the rows of any phenotype of a run (one value per mutant)."""
+    """Return whether a baseline is for a run: for the rows of any phenotype (one value per mutant), and for
+    other screens only where the run looks at some.
+    """
+    if BASELINES.find(name).reads_screens and not data.others:
+        return False
     parts = [data.part(part) for part in ("train", "validation", "test")]
     for p, phenotype in enumerate(data.dataset.phenotypes):
         tables = [part.take(part.phenotype == p) for part in parts]

@@ -10,13 +10,22 @@ import pytest
 from tests.planted import World
 from tests.screened import screened_dataset, strain_crosses
 from wildtype.evidence.completion import Additive, low_rank, profile_completion
+from wildtype.evidence.other_screens import OtherScreen
 from wildtype.evidence.pair_matrix import PairMatrix
 from wildtype.models.baselines import BASELINES, make_baseline
-from wildtype.models.baselines.pair_matrices import DEFAULT_RANK, RANKS, PairBaseline
+from wildtype.models.baselines.pair_matrices import DEFAULT_RANK, DEFAULT_WEIGHTS, RANKS, PairBaseline
 from wildtype.mutants import MutantTable
 from wildtype.mutants.grid import TEST, TRAIN, VALIDATION, CrossSides, VisibleCrosses, gene_hashes
 
-NAMES = ["screen_constant", "screen_additive", "low_rank", "two_step_ridge", "pairwise_ridge", "matrix"]
+NAMES = [
+    "screen_constant",
+    "screen_additive",
+    "low_rank",
+    "two_step_ridge",
+    "pairwise_ridge",
+    "matrix",
+    "matrix_screens",
+]
 EVERY = pytest.mark.parametrize("name", NAMES)
 
 
@@ -157,3 +166,47 @@ def test_ridge_of_pairs_predicts_unseen_genes_by_their_module(name: str, module_
         assert np.corrcoef(predicted[rows], test.value[rows])[0, 1] > 0.6
     additive = make_baseline("screen_additive").fit(module_world.organism, train, validation).predict(test)
     assert np.mean((predicted - test.value) ** 2) < 0.7 * np.mean((additive - test.value) ** 2)
+
+
+def elsewhere(every: MutantTable, noise: float, seed: int = 5) -> OtherScreen:
+    """Return most crosses as another laboratory measured them: in another unit, with noise of its own."""
+    rng = np.random.default_rng(seed)
+    rows = every.take(rng.random(len(every)) < 0.7)
+    value = 30 * rows.value + rng.normal(0, noise, len(rows)).astype(np.float32)
+    return OtherScreen("another", PairMatrix.of(replace(rows, value=value)))
+
+
+def test_matrix_of_several_screens_adds_what_another_measured_of_the_pair() -> None:
+    dataset, sides, every = screen()
+    train, validation, test = (every.take(sides.of_table(every) == s) for s in (TRAIN, VALIDATION, TEST))
+    crosses = VisibleCrosses(dataset.grid, sides, train.take(train.value != 0))
+
+    def predicted(name: str, screens=()) -> np.ndarray:
+        made = make_baseline(name).fit(dataset.organism, train, validation, crosses=crosses, screens=screens)
+        return made.predict(test)
+
+    one, other = predicted("matrix"), elsewhere(every, noise=0.1)
+    found, alone = predicted("matrix_screens", [other]), predicted("matrix_screens")
+    assert np.corrcoef(one, alone)[0, 1] > 0.999  # without other screens it is MATRIX
+    cells = other.matrix.cells(test)
+    measured = (cells >= 0).all(axis=1) & other.matrix.known[cells[:, 0], cells[:, 1]]
+    assert 0 < measured.sum() < len(test)
+    listed = test.value != 0
+    error = [np.abs(x - test.value)[measured & listed].mean() for x in (one, found)]
+    assert error[1] < 0.5 * error[0]
+    # What it measured of a pair says nothing where it is noise.
+    noise = predicted("matrix_screens", [elsewhere(every, noise=1000.0)])
+    assert np.abs(noise - one).mean() < 0.5 * np.abs(found - one).mean()
+
+
+def test_what_others_measured_of_a_training_pair_changes_no_prediction_of_it_alone() -> None:
+    dataset, sides, every = screen()
+    train = listed_of(every, sides, TRAIN)
+    crosses, none = VisibleCrosses(dataset.grid, sides, train), every.take([])
+    other = elsewhere(every, noise=0.1)
+    made = make_baseline("matrix_screens").fit(
+        dataset.organism, train, none, crosses=crosses, screens=[other]
+    )
+    assert made.chosen == DEFAULT_WEIGHTS
+    _, measured = made._said(train)
+    assert np.isnan(measured).all()

@@ -12,6 +12,7 @@ from wildtype.models.baselines.networks import EmbeddingMLP, LowRankBilinear
 from wildtype.models.baselines.pair_matrices import (
     LowRank,
     PairwiseRidge,
+    PooledCompletion,
     ProfileCompletion,
     ScreenAdditive,
     ScreenConstant,
@@ -33,6 +34,7 @@ for _baseline in (
     TwoStepRidge,
     PairwiseRidge,
     ProfileCompletion,
+    PooledCompletion,
 ):
     register_baseline(_baseline)
 

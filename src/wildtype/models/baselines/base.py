@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar, Self, TypeVar
 
@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wildtype.errors import ConfigError, DatasetError, ShapeError
+from wildtype.evidence.other_screens import OtherScreen
 from wildtype.models.baselines.groundwork import BaselineFeatures
 from wildtype.mutants import MutantTable
 from wildtype.mutants.grid import VisibleCrosses
@@ -35,6 +36,8 @@ class Baseline(ABC):
         Registry name; one line for tables.
     order : int or None
         Number of genes that every row must have; None: any.
+    reads_screens : bool
+        Whether it is for runs that look at other screens (``data.screens``).
     chosen : dict of str to float
         The settings in use after ``fit``: all that the validation labels may have decided.
     """
@@ -42,12 +45,14 @@ class Baseline(ABC):
     name: ClassVar[str]
     description: ClassVar[str]
     order: ClassVar[int | None] = None
+    reads_screens: ClassVar[bool] = False
 
     def __init__(self, fixed: Mapping[str, float] | None = None) -> None:
         self.fixed: dict[str, float] = dict(fixed or {})
         self.chosen: dict[str, float] = {}
         self._n = -1
         self._crosses: VisibleCrosses | None = None
+        self._screens: tuple[OtherScreen, ...] = ()
 
     def fit(
         self,
@@ -59,6 +64,7 @@ class Baseline(ABC):
         seed: int = 0,
         groundwork: BaselineFeatures | None = None,
         crosses: VisibleCrosses | None = None,
+        screens: Sequence[OtherScreen] = (),
     ) -> Self:
         """Fit on the rows of one phenotype (the tables' ``phenotype`` column is not read).
 
@@ -79,6 +85,8 @@ class Baseline(ABC):
         crosses : VisibleCrosses, optional
             All training crosses of the screen that the rows are from, listed or not. The training rows are a
             sample of them, and their ``weight`` is the number of crosses that each stands for.
+        screens : sequence of OtherScreen
+            What the run may see of other screens of pairs.
 
         Raises
         ------
@@ -105,7 +113,7 @@ class Baseline(ABC):
             self._check_genes(table)
             self._check_order(what, table)
         self.chosen = {}
-        self._crosses = crosses
+        self._crosses, self._screens = crosses, tuple(screens)
         self._groundwork = groundwork or BaselineFeatures(organism, train, single_fitness)
         self._fit(organism, train, validation, single_fitness, seed)
         # Checked after the fit: only `chosen` lists the settings that a baseline has.

@@ -15,6 +15,7 @@ from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.optimize import nnls
 
 from wildtype.evidence.completion import Additive, Floats, low_rank, profile_completion, residuals
 from wildtype.evidence.gene_kernels import gene_kernel_map, kernel_maps, kernel_weights
@@ -31,6 +32,7 @@ from wildtype.evidence.kernel_ridge import (
     two_step_ridge,
 )
 from wildtype.evidence.pair_matrix import PairMatrix
+from wildtype.evidence.pooled_screens import pooled
 from wildtype.models.baselines.base import Baseline, squared_error
 from wildtype.mutants import MutantTable
 from wildtype.organism import Organism
@@ -40,6 +42,10 @@ DEFAULT_RANK = 20
 """Without validation rows."""
 ALPHAS = (100.0, 30.0, 10.0, 3.0, 1.0, 0.3, 0.1, 0.03)
 DEFAULT_ALPHA = 1.0
+DEFAULT_WEIGHTS = {"scale": 1.0, "completed": 0.5, "measured": 0.5}
+"""Of what `PooledCompletion` adds up, without validation rows."""
+FEWEST = 50
+"""Validation rows from which on its weights are fitted."""
 
 
 class PairBaseline(Baseline):
@@ -155,6 +161,55 @@ class ProfileCompletion(CompletedMatrix):
 
     def _predict(self, table: MutantTable) -> NDArray[np.float64]:
         return self.chosen["scale"] * super()._predict(table)
+
+
+class PooledCompletion(CompletedMatrix):
+    """MATRIX of the screen and of others as one matrix, and what another screen measured of the pair itself.
+
+    Others are in the unit of the screen (`wildtype.evidence.pooled_screens.pooled`). Of a pair that one of
+    them measured, the prediction is a sum of what it measured and of what MATRIX says, of others a multiple
+    of MATRIX; the weights are those of least squares on validation rows, none below 0.
+    """
+
+    name: ClassVar[str] = "matrix_screens"
+    description: ClassVar[str] = "MATRIX of all screens as one, and what others measured of the pair"
+    reads_screens: ClassVar[bool] = True
+
+    def _complete(self, matrix: PairMatrix, organism: Organism, validation: MutantTable, seed: int) -> None:
+        self._matrix = together = pooled(matrix, [screen.matrix for screen in self._screens])
+        place = np.searchsorted(together.codes, matrix.codes)
+        elsewhere = together.known.copy()
+        elsewhere[np.ix_(place, place)] &= ~matrix.known
+        self._measured = np.where(elsewhere, together.values, np.nan)
+        self._additive = Additive.of(together)
+        self._values = profile_completion(together, self._additive, seed=seed)
+        self.chosen = DEFAULT_WEIGHTS | self._weights(validation) | self.fixed
+
+    def _weights(self, validation: MutantTable) -> dict[str, float]:
+        """Return the weights that fit the validation rows best; none where there are too few."""
+        completed, measured = self._said(validation)
+        known = np.isfinite(measured)
+        found = {}
+        if known.sum() >= FEWEST:
+            both = np.stack([completed, measured], axis=1)[known]
+            (found["completed"], found["measured"]), _ = nnls(both, validation.value[known].astype(float))
+        if (~known).sum() >= FEWEST:
+            (found["scale"],), _ = nnls(completed[~known, None], validation.value[~known].astype(float))
+        return {name: float(weight) for name, weight in found.items()}
+
+    def _said(self, table: MutantTable) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return what MATRIX says of rows [m], and what another screen measured of them; NaN: nothing."""
+        cells = self._matrix.cells(table)
+        both = (cells >= 0).all(axis=1)
+        measured = np.full(len(table), np.nan)
+        measured[both] = self._measured[cells[both, 0], cells[both, 1]]
+        return self._look_up(self._values, table), measured
+
+    def _predict(self, table: MutantTable) -> NDArray[np.float64]:
+        completed, measured = self._said(table)
+        weight = self.chosen
+        known = weight["completed"] * completed + weight["measured"] * measured
+        return np.where(np.isfinite(measured), known, weight["scale"] * completed)
 
 
 class RidgeOfPairs(PairBaseline):
