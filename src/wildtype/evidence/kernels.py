@@ -11,7 +11,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from wildtype.compiled import njit
-from wildtype.evidence.hashed_sets import COMPILED, Table, find, may_hold
+from wildtype.evidence.gene_bits import WORD, ones
+from wildtype.evidence.hashed_sets import COMPILED, Table, find, held
 from wildtype.evidence.neighbour_kernels import Csr, fetch_entries, keep, row_product
 from wildtype.evidence.similarity_kernels import UNKNOWN
 
@@ -262,31 +263,35 @@ def _two_edits(
                     if c == b:
                         continue
                     key = rest + words[c]
-                    for y in range(count):
-                        if not may_hold(key + others[y], marks):
-                            continue
-                        # Neighbours are never the gene itself: a set reached here differs in two genes.
-                        d = neighbour[b, y]
-                        if d == a or d == c:  # noqa: SIM109
-                            continue
-                        bucket = find(key + others[y], whole_slots)
-                        if bucket < 0:
-                            continue
-                        for e in range(whole_start[bucket], whole_start[bucket + 1]):
-                            both = near[a, x] * near[b, y]
-                            for p in range(total.shape[1]):
-                                total[query, p] += both * value[whole_row[e], p]
-                                weight[query, p] += both * known[whole_row[e], p]
-                            same = np.float32(row_condition[whole_row[e]] == condition[query])
-                            score = both + np.float32(16) * same
-                            place = keep(score, best, used)
-                            if place >= 0:
-                                best[place] = score
-                                row[query, place] = whole_row[e]
-                                old[query, place, 0], old[query, place, 1] = a, b
-                                new[query, place, 0], new[query, place, 1] = c, d
-                                place_of[query, place, 0], place_of[query, place, 1] = x, y
-                                used = min(used + 1, t)
+                    for block in range(0, count, WORD):
+                        hits = np.uint64(0)
+                        for y in range(block, min(block + WORD, count)):
+                            hits |= held(key + others[y], marks) << np.uint64(y - block)
+                        while hits:
+                            y = block + ones((hits & (np.uint64(0) - hits)) - np.uint64(1))
+                            hits &= hits - np.uint64(1)
+                            # Neighbours are never the gene itself: a set reached here differs in two genes.
+                            d = neighbour[b, y]
+                            if d == a or d == c:  # noqa: SIM109
+                                continue
+                            bucket = find(key + others[y], whole_slots)
+                            if bucket < 0:
+                                continue
+                            for e in range(whole_start[bucket], whole_start[bucket + 1]):
+                                both = near[a, x] * near[b, y]
+                                for p in range(total.shape[1]):
+                                    total[query, p] += both * value[whole_row[e], p]
+                                    weight[query, p] += both * known[whole_row[e], p]
+                                same = np.float32(row_condition[whole_row[e]] == condition[query])
+                                score = both + np.float32(16) * same
+                                place = keep(score, best, used)
+                                if place >= 0:
+                                    best[place] = score
+                                    row[query, place] = whole_row[e]
+                                    old[query, place, 0], old[query, place, 1] = a, b
+                                    new[query, place, 0], new[query, place, 1] = c, d
+                                    place_of[query, place, 0], place_of[query, place, 1] = x, y
+                                    used = min(used + 1, t)
         if used > ranked:
             by = np.argsort(-best[:used], kind="mergesort")
             for place in range(used):
