@@ -89,6 +89,17 @@ def test_evidence_without_its_gaps_says_the_same() -> None:
     assert {gene for genes in there.values() for gene in genes} == {*range(12), 22, 23}
 
 
+def test_half_precision_predicts_nearly_the_same() -> None:
+    made, organism = model(CONFIG)
+    batch = asked([[1, 5], [2], [0, 7, 9], [0, 3]])
+    with torch.no_grad():
+        single = made(made.encode(organism), batch).mean
+        with torch.autocast("cpu", torch.bfloat16):
+            half = made(made.encode(organism), batch).mean
+    torch.testing.assert_close(half.float(), single, rtol=0.05, atol=0.02)
+    assert not torch.equal(half.float(), single)
+
+
 @pytest.mark.parametrize(
     "settings",
     [

@@ -133,7 +133,7 @@ class EvidenceReadout(nn.Module):
                 of_gene = gene.new_full((n,), -1).index_copy_(0, gene[missing], missing)
                 new = (of_gene >= 0).nonzero()[:, 0]
                 # Two threads that miss a gene write the same bits.
-                found[new] = self._of_genes(of_gene[new], tokens)
+                found[new] = self._of_genes(of_gene[new], tokens).to(found)  # half precision, under autocast
                 there[new] = True
             out.index_copy_(0, rows, found[genes])
         return out
