@@ -20,8 +20,9 @@ from wildtype.experiments.settings.compose import compose
 from wildtype.models.baselines import BASELINES
 from wildtype.mutants import MutantTable
 
-OF_PAIRS = [name for name, baseline in BASELINES.items() if baseline.order == 2]
-REST = [name for name in BASELINES if name not in OF_PAIRS]
+OF_SCREENS = [name for name, baseline in BASELINES.items() if baseline.reads_screens]
+OF_PAIRS = [name for name, baseline in BASELINES.items() if baseline.order == 2 and name not in OF_SCREENS]
+REST = [name for name in BASELINES if name not in [*OF_PAIRS, *OF_SCREENS]]
 
 
 def prepared(dataset: Dataset, *words: str) -> RunData:
@@ -38,7 +39,7 @@ def with_triples(pairs: Dataset, name: str) -> Dataset:
 
 def test_all_baselines_are_those_that_apply() -> None:
     pairs, mixed = prepared(tiny_dataset()), prepared(with_triples(tiny_dataset(), "epsilon"))
-    assert baselines_of_run(list(BASELINES), pairs, every=True) == list(BASELINES)
+    assert baselines_of_run(list(BASELINES), pairs, every=True) == [*REST, *OF_PAIRS]
     assert baselines_of_run(list(BASELINES), mixed, every=True) == REST
     assert all(applies_to(name, mixed) == (name in REST) for name in BASELINES)
 
@@ -50,6 +51,15 @@ def test_a_named_baseline_that_does_not_apply_is_refused_before_training(name: s
     with pytest.raises(ConfigError, match=rf"{name!r} is for rows of 2 genes, and no phenotype of the run"):
         train(compose(words), dataset=dataset)
     assert not (tmp_path / "run" / "checkpoint").exists()
+
+
+def test_a_baseline_of_other_screens_is_for_runs_that_look_at_some() -> None:
+    alone = prepared(tiny_dataset())
+    with pytest.raises(ConfigError, match="baseline 'matrix_screens' reads other screens, and the run looks"):
+        baselines_of_run(["mean", "matrix_screens"], alone, every=False)
+    beside = replace(alone, others=(tiny_dataset(),))
+    assert OF_SCREENS == ["matrix_screens"]
+    assert baselines_of_run(list(BASELINES), beside, every=True) == list(BASELINES)
 
 
 def test_closed_forms_are_refused_without_triples() -> None:
