@@ -12,6 +12,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
+Described = dict[tuple[int, torch.dtype], tuple[Tensor, Tensor]]
+"""Rows of genes [n, ·], and which of them are there [n], by the measurements and the precision."""
+
 
 @dataclass(slots=True)
 class WildType:
@@ -40,9 +43,8 @@ class WildType:
     native : int or None
         Number of first genes that the cell has; later ones are keys of every mutant, absent from those that
         do not add them. None: all, or foreign genes are no keys (``encoded``).
-    described : dict of int to (Tensor, Tensor)
-        What was measured around every gene, as the head reads it, by the measurements that it was looked up
-        in: rows [n, ·], and which of them are there [n]. Filled while mutants are predicted.
+    described : Described
+        What was measured around every gene, as the head reads it; filled while mutants are predicted.
     """
 
     cls: Tensor
@@ -53,7 +55,9 @@ class WildType:
     traits: Tensor | None = None
     encoded: int | None = None
     native: int | None = None
-    described: dict[int, tuple[Tensor, Tensor]] = field(default_factory=dict, repr=False, compare=False)
+    described: dict[tuple[int, torch.dtype], tuple[Tensor, Tensor]] = field(
+        default_factory=dict, repr=False, compare=False
+    )
 
 
 @dataclass(frozen=True)

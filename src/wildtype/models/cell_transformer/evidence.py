@@ -122,10 +122,10 @@ class EvidenceReadout(nn.Module):
         n, part = len(wild_type.genes), tokens.genes.part
         out = wild_type.genes.new_empty((len(gene), self.hidden))
         for number in torch.unique(part).tolist():
-            if number not in wild_type.described:
-                rows_of_genes = out.new_empty((n, self.hidden))
-                wild_type.described[number] = rows_of_genes, torch.zeros(n, dtype=torch.bool)
-            found, there = wild_type.described[number]
+            key = number, out.dtype  # a copy of the wild type in double precision shares what is kept
+            if key not in wild_type.described:
+                wild_type.described[key] = out.new_empty((n, self.hidden)), torch.zeros(n, dtype=torch.bool)
+            found, there = wild_type.described[key]
             rows = (part == number).nonzero()[:, 0]
             genes = gene[rows]
             if not there[genes].all():
