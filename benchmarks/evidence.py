@@ -1,7 +1,7 @@
 """What looking up evidence costs: measured mutants one edit away from each query, along relations.
 
 * compiled: `EvidencePart.one_edit`, hashed sets, all queries at once; and whole tokens, similarities
-  included, in calls of as many queries as training looks up together;
+  included;
 * floor: of whole tokens, nothing but reading the embedding of the gene of every token;
 * plain: per query a loop over genes, relations and neighbours, and a set of frozen sets; run on a part of
   the queries, since it is slow, and compared by what it finds.

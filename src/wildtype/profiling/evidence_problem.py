@@ -10,7 +10,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from wildtype.evidence.loader import TOGETHER
 from wildtype.evidence.lookup import EvidenceIndex
 from wildtype.evidence.similarity import GeneSimilarity
 from wildtype.mutants import MutantTable
@@ -61,23 +60,10 @@ class EvidenceProblem:
         return EvidenceIndex(self.similarity, self.measured, 1, run=loops)
 
     def lookups(self) -> dict[str, Callable[[], object]]:
-        """Return the timed calls: measured mutants one edit away, and whole tokens with similarities.
-
-        Tokens are looked up in calls of as many mutants as training does. Those of all at once would be
-        half a gigabyte of fresh memory, whose pages the system clears: two fifths of the time.
-        """
+        """Return the timed calls: measured mutants one edit away, and whole tokens with similarities."""
         part, asked = self.index().part(), self.queries
         arrays = (asked.gene, asked.offsets, asked.condition)
-        calls = [
-            asked.take(np.arange(start, min(start + TOGETHER, len(asked))))
-            for start in range(0, len(asked), TOGETHER)
-        ]
-
-        def whole() -> None:
-            for call in calls:
-                part.tokens_of(call.gene, call.offsets, call.condition)
-
-        return {"lookup": lambda: part.one_edit(*arrays), "whole tokens": whole}
+        return {"lookup": lambda: part.one_edit(*arrays), "whole tokens": lambda: part.tokens_of(*arrays)}
 
 
 def _distinct_sets(draw: np.random.Generator, genes: int, count: int, k: int) -> MutantTable:
