@@ -133,7 +133,7 @@ def test_weights_of_evidence_are_those_it_is_pooled_by(tiny_run: Path) -> None:
     assert batch.evidence is not None
     with torch.no_grad():
         near, far = head.evidence.weights(wild.genes, batch.evidence)
-        pooled = head.evidence(wild.genes, batch, batch.evidence)
+        pooled = head.evidence(wild, batch, batch.evidence)
     heads, width = head.evidence.one.heads, head.evidence.one.width_out
     torch.testing.assert_close(near.sum(1), pooled[:, width - heads : width], atol=1e-12, rtol=0)
     tokens, null_one, null_two = evidence_tokens([one], table, 0, 1000)
