@@ -268,6 +268,7 @@ def _two_edits(
                         for y in range(block, min(block + WORD, count)):
                             hits |= held(key + others[y], marks) << np.uint64(y - block)
                         while hits:
+                            # The lowest bit: as many places are below it.
                             y = block + ones((hits & (np.uint64(0) - hits)) - np.uint64(1))
                             hits &= hits - np.uint64(1)
                             # Neighbours are never the gene itself: a set reached here differs in two genes.

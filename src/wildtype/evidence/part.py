@@ -61,6 +61,7 @@ RANKED = 12
 CHUNK = 512
 """Queries per piece of work: their results stay in the cache, and there are enough pieces for all threads."""
 NUMBERS = itertools.count()
+"""Of parts, as they are made."""
 
 Asked = MutantTable | MutantBatch
 

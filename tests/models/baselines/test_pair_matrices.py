@@ -9,6 +9,7 @@ import pytest
 
 from tests.planted import World
 from tests.screened import screened_dataset, strain_crosses
+from wildtype.errors import ConfigError
 from wildtype.evidence.completion import Additive, low_rank, profile_completion
 from wildtype.evidence.other_screens import OtherScreen
 from wildtype.evidence.pair_matrix import PairMatrix
@@ -210,3 +211,10 @@ def test_what_others_measured_of_a_training_pair_changes_no_prediction_of_it_alo
     assert made.chosen == DEFAULT_WEIGHTS
     _, measured = made._said(train)
     assert np.isnan(measured).all()
+
+
+def test_matrix_of_several_screens_refuses_a_setting_that_it_does_not_have() -> None:
+    dataset, sides, every = screen()
+    with pytest.raises(ConfigError, match="has no setting 'rank'"):
+        fitted("matrix_screens", dataset, sides, every, {"rank": 3.0})
+    assert fitted("matrix_screens", dataset, sides, every, {"scale": 2.0}).chosen["scale"] == 2.0

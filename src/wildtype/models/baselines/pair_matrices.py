@@ -183,7 +183,8 @@ class PooledCompletion(CompletedMatrix):
         self._measured = np.where(elsewhere, together.values, np.nan)
         self._additive = Additive.of(together)
         self._values = profile_completion(together, self._additive, seed=seed)
-        self.chosen = DEFAULT_WEIGHTS | self._weights(validation) | self.fixed
+        found = DEFAULT_WEIGHTS | self._weights(validation)
+        self.chosen = {name: self.fixed.get(name, weight) for name, weight in found.items()}
 
     def _weights(self, validation: MutantTable) -> dict[str, float]:
         """Return the weights that fit the validation rows best; none where there are too few."""
