@@ -154,6 +154,40 @@ def test_a_mutant_is_answered_alike_alone_and_among_others(own: int) -> None:
         assert same(together.slice(row, row + 1, first, last), index.tokens_of(asked.take([row])))
 
 
+@pytest.mark.parametrize("conditions", [1, 2])
+@pytest.mark.parametrize("table", [0, 1 << 20], ids=["profiles", "ranked genes"])
+def test_what_pairs_with_one_first_gene_share_is_what_each_finds_alone(
+    conditions: int, table: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Products of profiles and partners of neighbours are made once for many such pairs, not for a few."""
+    monkeypatch.setattr("wildtype.evidence.part.FEW", 0)
+    monkeypatch.setattr("wildtype.evidence.part.TABLE", table)
+    rng = np.random.default_rng(conditions)
+    pairs = [[i, j] for i in range(GENES) for j in range(i)]
+    sets = [*(pairs[i] for i in rng.permutation(len(pairs))[:70]), *rng.permutation(pairs)[:20].tolist()]
+    others = [[2], [1, 2, 3], [4, 5, 6], [2, 7, 9], []]
+    known = MutantTable.from_sets(
+        [*sets, *others[:-1]],
+        condition=rng.integers(0, conditions, len(sets) + 4),
+        value=rng.normal(size=len(sets) + 4),
+    )
+    asked = MutantTable.from_sets([[*pairs, *others][i] for i in rng.permutation(len(pairs) + len(others))])
+    sizes = EvidenceSizes(tokens=6, two=5, neighbours=4, replacements=GENES - 1)
+    part = EvidenceIndex(SIMILARITY, known, 1, sizes).part()
+    # A pair alone has nothing to share its first gene's work with; the 13 pairs of gene 0 have.
+    partners = np.bincount(
+        part.measured.mutants.gene[part.measured.mutants.order[part.measured.mutants.row] == 2]
+    )
+    assert (GENES - 1) ** 2 < 2 * partners[1:].sum() < (GENES - 1) ** 3
+    assert part._paths.max() < 2 * part._paths.min()
+    together = part.tokens_of(asked.gene, asked.offsets, asked.condition)
+    for row in range(len(asked)):
+        first, last = asked.offsets[row : row + 2]
+        one = asked.take([row])
+        alone = part.tokens_of(one.gene, one.offsets, one.condition)
+        assert same(together.slice(row, row + 1, first, last), alone)
+
+
 def test_without_measurements_only_relations_are_told() -> None:
     asked = MutantTable.from_sets([[0, 1, 2], [3]])
     tokens = EvidenceIndex(SIMILARITY, asked.take([]), 1, EvidenceSizes(0, 0, 0, 0)).tokens_of(asked)

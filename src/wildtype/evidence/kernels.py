@@ -39,7 +39,8 @@ class Queries(NamedTuple):
 class OneEditAway(NamedTuple):
     """Measured mutants one edit away, int64 [q, t]: row among the measured, kind of edit, genes; -1: none.
 
-    ``alike`` float32 [q, t] is the product of the label profiles of both genes, or ``UNKNOWN``.
+    The kind is ``REPLACED`` where there is none. ``alike`` float32 [q, t] is the product of the label
+    profiles of both genes, or ``UNKNOWN``.
     """
 
     row: Any
@@ -63,9 +64,29 @@ class TwoEditsAway(NamedTuple):
     weight: Any
 
 
+def _leader(query: Any, gene: Any, offsets: Any) -> Any:
+    """Return the first gene of a query of two; -1 of any other."""
+    return gene[offsets[query]] if offsets[query + 1] - offsets[query] == 2 else -1
+
+
+def _profile_products(g: Any, profiles: Csr, transpose: Csr, on: bool, products: Any) -> None:
+    """Add up the products of the profile of gene g with all others in ``products`` [n], or set these to 0.
+
+    Context by context: each sum is made in the order of `neighbour_kernels.row_product`.
+    """
+    profile_start, profile_column, profile_value = profiles
+    context_start, context_gene, context_value = transpose
+    for e in range(np.uint64(profile_start[g]), np.uint64(profile_start[g + 1])):
+        context, value = np.uint64(profile_column[e]), profile_value[e]
+        for f in range(np.uint64(context_start[context]), np.uint64(context_start[context + np.uint64(1)])):
+            other = np.uint64(context_gene[f])
+            products[other] = products[other] + value * context_value[f] if on else np.float32(0)
+
+
 def _one_edit(
     first: int,
     last: int,
+    asked: Any,
     words: Any,
     queries: Queries,
     less: Table,
@@ -74,9 +95,12 @@ def _one_edit(
     whole: Table,
     whole_row: Any,
     row_condition: Any,
+    only: int,
     orders: Any,
     near: Csr,
     profiles: Csr,
+    transpose: Csr,
+    paths: Any,
     product: Any,
     spread: Any,
     best: Any,
@@ -84,12 +108,17 @@ def _one_edit(
     found: OneEditAway,
     done: Any,
 ) -> None:
-    """Write the best measured mutants one edit away from queries ``first`` … ``last``-1, best first.
+    """Write the best measured mutants one edit away from queries, best first.
 
-    ``found`` is -1 on entry. ``best`` [t] and ``spread`` [contexts], zero on entry and exit, are scratch. The
-    best are those of the same condition, then smaller and larger sets, then those whose genes are most
-    similar; where there are at most ``ranked``, no gene is compared. ``product`` holds the products [n, n] of
-    all profiles, or nothing. Queries that are ``done`` [q] have their best already (`ranked_kernels`).
+    Queries are those at places ``first`` … ``last`` - 1 of ``asked``. ``best`` [t] and ``spread`` [contexts],
+    zero on entry and exit, are scratch. The best are those of the same condition, then smaller and larger
+    sets, then those whose genes are most similar; where there are at most ``ranked``, no gene is compared.
+    ``product`` holds the products [n, n] of all profiles, or nothing. ``only`` is the condition of all rows,
+    -1: they differ. Queries that are ``done`` [q] have their best already (`ranked_kernels`).
+
+    Queries of two genes that follow each other and share their first gene share the products of its profile
+    with all others, where these are less work: ``paths`` [n] is the number of entries of all contexts of a
+    gene, in ``transpose`` [c, n].
 
     Scores: 16 for the same condition, 8 for a gene removed, 4 for one added, cosine³ + profile cosine² ≤ 2
     for one replaced. So each criterion decides before the next one.
@@ -103,9 +132,27 @@ def _one_edit(
     profile_start, profile_column, profile_value = profiles
     t = row.shape[1]
     moved, close = np.empty(t, np.int64), np.zeros(len(words), np.float32)
-    for query in range(first, last):
+    products = np.zeros(len(words) if not len(product) else 0, np.float32)
+    tested, known = -1, -1
+    for number in range(first, last):
+        query = asked[number]
         if done[query]:
             continue
+        for place in range(t):
+            row[query, place], edit[query, place] = -1, REPLACED
+            old[query, place], new[query, place] = -1, -1
+            product_of[query, place] = UNKNOWN
+        leader = _leader(query, gene, offsets)
+        if leader >= 0 and leader != tested and len(products):
+            if known >= 0:
+                _profile_products(known, profiles, transpose, False, products)
+            tested, known, work, at = leader, -1, 2 * paths[leader], number
+            while at < last and _leader(asked[at], gene, offsets) == leader:
+                work -= paths[gene[offsets[asked[at]] + 1]]
+                at += 1
+            if work < 0:
+                known = leader
+                _profile_products(known, profiles, transpose, True, products)
         used = 0
         key = np.uint64(0)
         for at in range(offsets[query], offsets[query + 1]):
@@ -135,18 +182,23 @@ def _one_edit(
                 if crowded:
                     for e in range(np.uint64(near_start[g]), np.uint64(near_start[g + 1])):
                         close[near_column[e]] = near_value[e]
-                if crowded and not len(product):
+                dense = crowded and not len(product) and g != known
+                if dense:
                     for e in range(np.uint64(profile_start[g]), np.uint64(profile_start[g + 1])):
                         spread[profile_column[e]] = profile_value[e]
                 for e in range(start, end):
                     x = entry_gene[e]
                     if x == g:  # the query itself, in another condition: no edit
                         continue
-                    score = np.float32(row_condition[entry_row[e]] == condition[query]) * np.float32(16)
+                    # Rows of all candidates are far apart in memory.
+                    of = only if only >= 0 else row_condition[np.uint64(entry_row[e])]
+                    score = np.float32(of == condition[query]) * np.float32(16)
                     alike = UNKNOWN
                     if crowded:
                         if len(product):
                             alike = product[g, x]
+                        elif not dense:
+                            alike = products[np.uint64(x)]
                         else:
                             if e + 1 < end:
                                 later = entry_gene[e + 1]
@@ -166,7 +218,7 @@ def _one_edit(
                 if crowded:
                     for e in range(np.uint64(near_start[g]), np.uint64(near_start[g + 1])):
                         close[near_column[e]] = 0
-                if crowded and not len(product):
+                if dense:
                     for e in range(np.uint64(profile_start[g]), np.uint64(profile_start[g + 1])):
                         spread[profile_column[e]] = 0
             bucket = find(rest, whole_slots) if smaller else -1
@@ -204,9 +256,28 @@ def _one_edit(
                 product_of[query, place] = ordered[place]
 
 
+def _mark_partners(
+    leader: Any, neighbour: Any, less_start: Any, entry_gene: Any, alone: Any, on: bool, partners: Any
+) -> None:
+    """Set bit x of every gene in ``partners`` [n] that the neighbour x of a gene was measured with, or all of
+    these words to 0 again.
+    """
+    for x in range(neighbour.shape[1]):
+        c = neighbour[leader, x]
+        if c < 0:
+            break
+        if alone[c] < 0:
+            continue
+        bit = np.uint64(1) << np.uint64(x)
+        for e in range(np.uint64(less_start[alone[c]]), np.uint64(less_start[alone[c] + 1])):
+            other = np.uint64(entry_gene[e])
+            partners[other] = partners[other] | bit if on else np.uint64(0)
+
+
 def _two_edits(
     first: int,
     last: int,
+    asked: Any,
     words: Any,
     queries: Queries,
     whole: Table,
@@ -214,6 +285,9 @@ def _two_edits(
     row_condition: Any,
     marks: Any,
     orders: Any,
+    less_start: Any,
+    entry_gene: Any,
+    alone: Any,
     neighbour: Any,
     near: Any,
     pairs: int,
@@ -226,11 +300,17 @@ def _two_edits(
     """Write the best measured mutants with two genes replaced by neighbours, best first if they are more than
     ``ranked``, and what all of them say together.
 
-    ``found`` is -1 on entry, its ``total`` and ``weight`` 0: they take Σ w y and Σ w over all mutants found,
-    w the product of both similarities. ``marks`` are the bits of all keys (`hashed_sets.mark`), and
-    ``orders`` [k] whether mutants of k genes were measured. ``value`` and ``known`` [m, p] are 0 where
-    nothing was measured. ``neighbour`` [n, r] (-1: none) and its scores ``near`` give the replacements. Of a
-    large set, only the first ``pairs`` pairs of genes are replaced: r² sets are looked up for each.
+    Queries are those at places ``first`` … ``last`` - 1 of ``asked``. ``found`` is 0 in its ``total`` and
+    ``weight`` on entry: they take Σ w y and Σ w over all mutants found, w the product of both similarities.
+    ``marks`` are the bits of all keys (`hashed_sets.mark`), and ``orders`` [k] whether mutants of k genes
+    were measured. ``value`` and ``known`` [m, p] are 0 where nothing was measured. ``neighbour`` [n, r] (-1:
+    none) and its scores ``near`` give the replacements. Of a large set, only the first ``pairs`` pairs of
+    genes are replaced: r² sets are looked up for each. ``alone`` [n] is the context of each gene alone, -1:
+    none, whose entries (`MeasuredSets.less`) are what it was measured with.
+
+    Queries of two genes that follow each other and share their first gene also share its neighbours: what
+    these were measured with is marked once, and each neighbour of a second gene is read instead of r sets
+    looked up, where that is less work.
     """
     gene, offsets, condition = queries
     row, old, new, place_of, total, weight = found
@@ -238,7 +318,16 @@ def _two_edits(
     t, r = row.shape[1], neighbour.shape[1]
     moved = np.empty(t, np.int64)
     others = np.empty(r, np.uint64)
-    for query in range(first, last):
+    met = np.empty(r, np.uint64)
+    partners = np.zeros(len(words), np.uint64)
+    marked, tested = -1, -1
+    for number in range(first, last):
+        query = asked[number]
+        for place in range(t):
+            row[query, place] = -1
+            for side in range(2):
+                old[query, place, side], new[query, place, side] = -1, -1
+                place_of[query, place, side] = -1
         order = offsets[query + 1] - offsets[query]
         if order >= len(orders) or not orders[order]:
             continue
@@ -246,6 +335,22 @@ def _two_edits(
         whole_key = np.uint64(0)
         for at in range(offsets[query], offsets[query + 1]):
             whole_key += words[gene[at]]
+        leader = _leader(query, gene, offsets)
+        if leader >= 0 and leader != tested and r <= WORD:
+            if marked >= 0:
+                _mark_partners(marked, neighbour, less_start, entry_gene, alone, False, partners)
+            tested, marked, work, at = leader, -1, 0, number
+            for x in range(r):
+                if neighbour[leader, x] >= 0 and alone[neighbour[leader, x]] >= 0:
+                    bucket = alone[neighbour[leader, x]]
+                    # Marked and unmarked; a mark costs as much as a set that is looked up.
+                    work += 2 * (less_start[bucket + 1] - less_start[bucket])
+            while at < last and _leader(asked[at], gene, offsets) == leader:
+                work -= r * r
+                at += 1
+            if work < 0:
+                marked = leader
+                _mark_partners(marked, neighbour, less_start, entry_gene, alone, True, partners)
         for i in range(offsets[query], offsets[query + 1]):
             for j in range(i + 1, offsets[query + 1]):
                 tried += 1
@@ -253,20 +358,31 @@ def _two_edits(
                     break
                 a, b = gene[i], gene[j]
                 rest, count = whole_key - words[a] - words[b], 0
+                shared = leader >= 0 and leader == marked
+                any_met = np.uint64(0)
                 while count < r and neighbour[b, count] >= 0:
                     others[count] = words[neighbour[b, count]]
+                    if shared:
+                        met[count] = partners[np.uint64(neighbour[b, count])]
+                        any_met |= met[count]
                     count += 1
+                if shared and not any_met:
+                    continue
                 for x in range(r):
                     c = neighbour[a, x]
                     if c < 0:
                         break
-                    if c == b:
+                    if c == b or (shared and not (any_met >> np.uint64(x)) & np.uint64(1)):
                         continue
                     key = rest + words[c]
                     for block in range(0, count, WORD):
                         hits = np.uint64(0)
-                        for y in range(block, min(block + WORD, count)):
-                            hits |= held(key + others[y], marks) << np.uint64(y - block)
+                        if shared:
+                            for y in range(count):
+                                hits |= ((met[y] >> np.uint64(x)) & np.uint64(1)) << np.uint64(y)
+                        else:
+                            for y in range(block, min(block + WORD, count)):
+                                hits |= held(key + others[y], marks) << np.uint64(y - block)
                         while hits:
                             # The lowest bit: as many places are below it.
                             y = block + ones((hits & (np.uint64(0) - hits)) - np.uint64(1))
@@ -314,16 +430,19 @@ def _read_rows(
     condition: Any,
     value: Any,
     row_condition: Any,
+    mask: Any,
     out: Any,
     known: Any,
     same: Any,
 ) -> None:
-    """Write the values [m, p] of rows [q, t] (-1: none), which are known, and whose condition is a query's.
+    """Write where rows [q, t] are (-1: none), their values [m, p], which are known, and whose condition is a
+    query's.
 
     ``out`` and ``known`` [q, t, p] and ``same`` [q, t] are 0 on entry.
     """
     for query in range(first, last):
         for token in range(row.shape[1]):
+            mask[query, token] = row[query, token] >= 0
             if row[query, token] < 0:
                 continue
             at = np.uint64(row[query, token])
@@ -345,5 +464,8 @@ def _gather(first: int, last: int, gene: Any, table: Any, out: Any) -> None:
 
 read_rows = njit(**COMPILED)(_read_rows)
 gather = njit(**COMPILED)(_gather)
+_leader = njit(inline="always", **COMPILED)(_leader)
+_profile_products = njit(**COMPILED)(_profile_products)
+_mark_partners = njit(**COMPILED)(_mark_partners)
 one_edit = njit(**COMPILED)(_one_edit)
 two_edits = njit(**COMPILED)(_two_edits)

@@ -124,6 +124,13 @@ class MeasuredSets:
         return self.mutants.gene[self.less.order]
 
     @cached_property
+    def alone(self) -> NDArray[np.int64]:
+        """Bucket of ``less`` whose context is one gene, of each gene [n]; -1: it is in no pair."""
+        at = np.searchsorted(self.less.keys, self.words)
+        there = np.append(self.less.keys, np.uint64(0))[at] == self.words
+        return np.where(there & (at < len(self.less.keys)), at, -1)
+
+    @cached_property
     def entries(self) -> Entries:
         """Entries of ``less`` by context and gene."""
         size = np.diff(self.less.start)

@@ -165,8 +165,11 @@ class EvidencePart:
         lasting &= 4 * math.prod(shape) <= TABLE
         self._table = np.empty(shape, np.float32) if lasting else None
         self._made = np.zeros(n if lasting else 0, bool)
-        known, transpose = measured.statistics[:, :p].sum(axis=1) > 0, _csr(measured.profiles.T.tocsr())
-        reach, alike = self._reach(measured), (known, self._embedded, self._profiles, transpose)
+        known, self._contexts = measured.statistics[:, :p].sum(axis=1) > 0, _csr(measured.profiles.T.tocsr())
+        # Entries of all contexts of a gene: what its products with all profiles cost.
+        ends = np.append(0, np.cumsum(np.diff(self._contexts.indptr)[measured.profiles.indices]))
+        self._paths = np.diff(ends[measured.profiles.indptr]).astype(np.int64)
+        reach, alike = self._reach(measured), (known, self._embedded, self._profiles, self._contexts)
         self._nearest = NearestGenes(*alike, max(reach, sizes.replacements), shared.run).of
         self._ranking: Ranking | None = None
         if reach:
@@ -238,16 +241,20 @@ class EvidencePart:
             at = np.where((gene >= 0) & (place >= 0), place, 0)
             near = self.nearest(gene).gene[np.maximum(gene, 0), at]
             return self.similar(np.where(place >= 0, gene, -1), np.where(place >= 0, near, -1))
-        todo = not_made(self._made, gene)
-        if len(todo):
-            near = self.nearest(todo).gene[todo]
-            self._table[todo] = self.similar(np.broadcast_to(todo[:, None], near.shape), near)
-            self._made[todo] = True
+        self._compare_neighbours(gene, self._table)
         table, out = self._table, np.zeros((*gene.shape, self._table.shape[-1]), np.float32)
         self._by_rows(
             len(gene), lambda *span: similarity_kernels.copy_similar(*span, gene, place, table, out)
         )
         return out
+
+    def _compare_neighbours(self, gene: NDArray[np.int64], table: NDArray[np.float32]) -> None:
+        """Write the rows of ``gene`` (-1: none) to the table of what genes and their neighbours share."""
+        todo = not_made(self._made, gene)
+        if len(todo):
+            near = self.nearest(todo).gene[todo]
+            table[todo] = self.similar(np.broadcast_to(todo[:, None], near.shape), near)
+            self._made[todo] = True
 
     def traits_of(self, left: NDArray[np.int64], right: NDArray[np.int64]) -> NDArray[np.float32]:
         """Return sum, distance and product of the k traits of genes [s] and [s]: [s, 3 k]."""
@@ -262,32 +269,49 @@ class EvidencePart:
         queries = Queries(gene, offsets, condition)
         q, t = len(offsets) - 1, shared.sizes.tokens
         ranked = t if shared.sizes.ranked is None else shared.sizes.ranked[0]
-        row, edit, old, new = (np.full((q, t), -1, np.int64) for _ in range(4))
-        found = OneEditAway(row, edit, old, new, alike=np.full((q, t), UNKNOWN))
+        row, edit, old, new = (np.empty((q, t), np.int64) for _ in range(4))
+        found = OneEditAway(row, edit, old, new, alike=np.empty((q, t), np.float32))
         done = np.zeros(q, bool)
         mutants = (measured.whole.table, measured.whole.order, measured.condition)
 
-        def work(i: int) -> None:
-            span = (i * CHUNK, min((i + 1) * CHUNK, q), shared.words, queries, measured.less.table)
-            if self._ranking is not None:
-                ranked_kernels.from_the_most_similar(
-                    *span,
-                    measured.entries,
-                    *mutants,
-                    measured.only_condition,
-                    measured.orders,
-                    self._ranking,
-                    found,
-                    done,
-                )
+        def crowded(first: int, last: int) -> None:
+            assert self._ranking is not None
+            ranked_kernels.from_the_most_similar(
+                first,
+                last,
+                shared.words,
+                queries,
+                measured.less.table,
+                measured.entries,
+                *mutants,
+                measured.only_condition,
+                measured.orders,
+                self._ranking,
+                found,
+                done,
+            )
+
+        if self._ranking is not None:
+            self._by_rows(q, crowded, CHUNK)
+        asked = _by_first_gene(gene, offsets)
+
+        def others(first: int, last: int) -> None:
             kernels.one_edit(
-                *span,
+                first,
+                last,
+                asked,
+                shared.words,
+                queries,
+                measured.less.table,
                 measured.entry_row,
                 measured.entry_gene,
                 *mutants,
+                measured.only_condition,
                 measured.orders,
                 self._embedded,
                 self._profiles,
+                self._contexts,
+                self._paths,
                 self.products,
                 np.zeros(measured.profiles.shape[1], np.float32),
                 np.zeros(t, np.float32),
@@ -296,7 +320,7 @@ class EvidencePart:
                 done,
             )
 
-        shared.run(-(-q // CHUNK) if t else 0, work)
+        self._by_rows(q if t else 0, others, CHUNK)
         return found
 
     def two_edits(
@@ -308,16 +332,17 @@ class EvidencePart:
         q, u = len(offsets) - 1, shared.sizes.two
         ranked = u if shared.sizes.ranked is None else shared.sizes.ranked[1]
         found = TwoEditsAway(
-            np.full((q, u), -1, np.int64),
-            *(np.full((q, u, 2), -1, np.int64) for _ in range(3)),
+            np.empty((q, u), np.int64),
+            *(np.empty((q, u, 2), np.int64) for _ in range(3)),
             *(np.zeros((q, measured.phenotypes), np.float32) for _ in range(2)),
         )
-        marks, nearest = measured.whole.marks, self.nearest(gene)
+        marks, nearest, asked = measured.whole.marks, self.nearest(gene), _by_first_gene(gene, offsets)
 
-        def work(i: int) -> None:
+        def work(first: int, last: int) -> None:
             kernels.two_edits(
-                i * CHUNK,
-                min((i + 1) * CHUNK, q),
+                first,
+                last,
+                asked,
                 shared.words,
                 queries,
                 measured.whole.table,
@@ -325,6 +350,9 @@ class EvidencePart:
                 measured.condition,
                 marks,
                 measured.orders,
+                measured.less.start,
+                measured.entry_gene,
+                measured.alone,
                 *nearest,
                 PAIRS,
                 self.filled,
@@ -334,7 +362,7 @@ class EvidencePart:
                 found,
             )
 
-        shared.run(-(-q // CHUNK) if u else 0, work)
+        self._by_rows(q if u else 0, work, CHUNK)
         return found
 
     def tokens_of(
@@ -361,24 +389,24 @@ class EvidencePart:
         self, gene: NDArray[np.int64], offsets: NDArray[np.int64], condition: NDArray[np.int64]
     ) -> OneEdit:
         found = self.one_edit(gene, offsets, condition)
-        value, known, same = self._values(found.row, condition)
+        mask, value, known, same = self._values(found.row, condition)
         return OneEdit(
             similarity=_tensor(self.similar(found.old, found.new, found.alike)),
-            edit=_tensor(np.maximum(found.edit, 0)),
+            edit=_tensor(found.edit),
             old=_tensor(found.old),
             new=_tensor(found.new),
-            mask=_tensor(found.row >= 0),
+            mask=_tensor(mask),
             value=_tensor(value),
             known=_tensor(known),
             same_condition=_tensor(same),
-            statistics=_tensor(self._statistics_of(found.new)),
+            statistics=_tensor(self._rows_of(found.new, self.statistics)),
         )
 
     def _two_edits_tokens(
         self, gene: NDArray[np.int64], offsets: NDArray[np.int64], condition: NDArray[np.int64]
     ) -> TwoEdits:
         found = self.two_edits(gene, offsets, condition)
-        value, known, same = self._values(found.row, condition)
+        mask, value, known, same = self._values(found.row, condition)
         mean, weight = found.total / (found.weight + TWO_PRIOR), np.log1p(found.weight / TWO_PRIOR)
         shape = found.old.shape
         ends = (x.reshape(len(x), math.prod(shape[1:])) for x in (found.old, found.place))
@@ -387,7 +415,7 @@ class EvidencePart:
             similarity=_tensor(alike.reshape(*shape, alike.shape[-1])),
             old=_tensor(found.old),
             new=_tensor(found.new),
-            mask=_tensor(found.row >= 0),
+            mask=_tensor(mask),
             value=_tensor(value),
             known=_tensor(known),
             same_condition=_tensor(same),
@@ -395,14 +423,20 @@ class EvidencePart:
         )
 
     def _neighbours_tokens(self, gene: NDArray[np.int64]) -> Neighbours:
-        near = self.nearest(gene).gene[gene, : self.shared.sizes.neighbours]
-        place = np.where(near >= 0, np.arange(near.shape[1]), -1)
-        own = np.broadcast_to(gene[:, None], near.shape)
+        near = self._rows_of(gene[:, None], self.nearest(gene).gene[:, : self.shared.sizes.neighbours])[:, 0]
+        if self._table is None:
+            alike = self.similar(np.broadcast_to(gene[:, None], near.shape), near)
+        else:
+            self._compare_neighbours(gene, self._table)
+            # The neighbours of a gene are its first ones in the table, one row of memory.
+            wide = near.shape[1] * self._table.shape[-1]
+            rows = self._table.reshape(len(self._table), math.prod(self._table.shape[1:]))[:, :wide]
+            alike = self._rows_of(gene[:, None], rows).reshape(*near.shape, self._table.shape[-1])
         return Neighbours(
-            similarity=_tensor(self._similar_neighbours(own, place)),
+            similarity=_tensor(alike),
             gene=_tensor(near),
             mask=_tensor(near >= 0),
-            statistics=_tensor(self._statistics_of(near)),
+            statistics=_tensor(self._rows_of(near, self.statistics)),
         )
 
     def _genes_tokens(self, gene: NDArray[np.int64]) -> Genes:
@@ -435,24 +469,32 @@ class EvidencePart:
 
     def _values(
         self, row: NDArray[np.int64], condition: NDArray[np.int64]
-    ) -> tuple[NDArray[np.float32], NDArray[np.bool_], NDArray[np.float32]]:
-        """Return the values of rows [q, t] (-1: none), which are known, and whose condition is a query's."""
+    ) -> tuple[NDArray[np.bool_], NDArray[np.float32], NDArray[np.bool_], NDArray[np.float32]]:
+        """Return where rows [q, t] are (-1: none), their values, which are known, and whose condition is a
+        query's.
+        """
         shape = (*row.shape, self.measured.phenotypes)
-        out = (np.zeros(shape, np.float32), np.zeros(shape, bool), np.zeros(row.shape, np.float32))
+        values = (np.zeros(shape, np.float32), np.zeros(shape, bool), np.zeros(row.shape, np.float32))
+        out = (np.empty(row.shape, bool), *values)
         measured = (self.measured.value, self.measured.condition)
         self._by_rows(len(row), lambda *span: kernels.read_rows(*span, row, condition, *measured, *out))
         return out
 
-    def _statistics_of(self, genes: NDArray[np.int64]) -> NDArray[np.float32]:
-        """Return the statistics [q, t, 3 p] of genes [q, t]; 0 where there is none (-1)."""
-        out = np.zeros((*genes.shape, self.statistics.shape[1]), np.float32)
-        self._by_rows(len(genes), lambda *span: kernels.gather(*span, genes, self.statistics, out))
+    def _rows_of(self, genes: NDArray[np.int64], table: NDArray[Any]) -> NDArray[Any]:
+        """Return the rows [q, t, c] of genes [q, t] in a table [n, c]; 0 where there is none (-1)."""
+        out = np.zeros((*genes.shape, table.shape[1]), table.dtype)
+        self._by_rows(len(genes), lambda *span: kernels.gather(*span, genes, table, out))
         return out
 
-    def _by_rows(self, count: int, work: Callable[[int, int], None]) -> None:
+    def _by_rows(self, count: int, work: Callable[[int, int], None], piece: int = CHUNK * 4) -> None:
         """Call work(first, last) on pieces of so many rows."""
-        piece = CHUNK * 4
         self.shared.run(-(-count // piece), lambda i: work(i * piece, min((i + 1) * piece, count)))
+
+
+def _by_first_gene(gene: NDArray[np.int64], offsets: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the order in which queries with one first gene follow each other, to share what it takes."""
+    first = np.append(gene, -1)[offsets[:-1]]  # a query without genes may be the last one
+    return np.argsort(first, kind="stable")
 
 
 def _csr(matrix: sparse.csr_array) -> Csr:

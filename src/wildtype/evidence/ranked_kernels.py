@@ -16,6 +16,7 @@ from wildtype.evidence.gene_bits import GeneBits, ones
 from wildtype.evidence.hashed_sets import COMPILED, Table, find
 from wildtype.evidence.kernels import ADDED, REMOVED, REPLACED, OneEditAway, Queries, Ranking
 from wildtype.evidence.neighbour_kernels import search
+from wildtype.evidence.similarity_kernels import UNKNOWN
 
 FEW_GENES = 8
 """Genes of a query up to which replacements are tried in the order of their similarity."""
@@ -82,7 +83,7 @@ def _from_the_most_similar(
     is not worth while, it is not. ``only`` is the condition of all rows, -1: they differ.
     """
     gene, offsets, condition = queries
-    row, edit, old, new, _ = found
+    row, edit, old, new, product_of = found
     less_slots, less_start = less
     whole_slots, whole_start = whole
     entry_row, entry_first, genes = entries
@@ -184,6 +185,8 @@ def _from_the_most_similar(
         # Entries become rows at the end: no step waits for the memory that the one before asked for.
         for place in range(others, used):
             row[query, place] = entry_row[row[query, place]]
+        for place in range(t):
+            product_of[query, place] = UNKNOWN
         done[query] = used == t
 
 
