@@ -32,9 +32,9 @@ from wildtype.nn.threads import each
 from wildtype.organism import GeneIndex
 from wildtype.organism.features import FeatureScaling
 
-BATCH, WITH_EVIDENCE = 8192, 1024
+BATCH, WITH_EVIDENCE = 8192, 2048
 """Mutants that pass a model together, and one that looks up measurements, of which a mutant has many."""
-BETWEEN = 64
+BETWEEN = 16
 """Batches after which gaps in the memory of a prediction are given back."""
 PROFILE_NUMBERS = 1 << 24
 """Numbers per gene that are predicted together: 64 MiB of float32."""
