@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from wildtype.mutants.evidence_tokens import TOGETHER, TwoEdits, without_gaps
+from wildtype.mutants.evidence_tokens import ROW_BLOCK, TwoEdits, without_gaps
 
 
 def two(q: int, u: int) -> TwoEdits:
@@ -25,8 +25,8 @@ def test_tokens_keep_their_order_and_their_queries() -> None:
     tokens = two(4, 3)  # tokens 1, 7 and 10: the second query has none
     found, offsets = without_gaps(tokens)
     assert offsets.tolist() == [0, 1, 1, 2, 3]
-    assert len(found.value) == TOGETHER
-    assert found.value.flatten().tolist() == [1, 7, 10] + [0] * (TOGETHER - 3)
+    assert len(found.value) == ROW_BLOCK
+    assert found.value.flatten().tolist() == [1, 7, 10] + [0] * (ROW_BLOCK - 3)
     assert found.new[:3].tolist() == [[1, -1], [7, -7], [10, -10]]
     torch.testing.assert_close(found.similarity[:3], tokens.similarity.flatten(0, 1)[[1, 7, 10]])
     assert found.pooled is tokens.pooled  # of queries, not of tokens

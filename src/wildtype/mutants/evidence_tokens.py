@@ -231,7 +231,7 @@ class EvidenceTokens(Record):
 
 
 Tokens = TypeVar("Tokens", OneEdit, TwoEdits, Neighbours)
-TOGETHER = 64
+ROW_BLOCK = 64
 """Rows that a product of matrices treats alike: a row at the end would be rounded in another way than inside,
 and a prediction depend on those beside it."""
 
@@ -240,11 +240,11 @@ def without_gaps(tokens: Tokens) -> tuple[Tokens, Tensor]:
     """Return the tokens [T, ...] that a mask shows, those of the first query first, and where each begins.
 
     The second is int64 [q + 1]. Of neighbours, a query is a gene of one. Rows behind the last token, copies
-    of the first place, make T a multiple of ``TOGETHER``.
+    of the first place, make T a multiple of ``ROW_BLOCK``.
     """
     mask = tokens.mask
     there = mask.flatten().nonzero()[:, 0]
-    there = nn.functional.pad(there, (0, -len(there) % TOGETHER))
+    there = nn.functional.pad(there, (0, -len(there) % ROW_BLOCK))
     offsets = mask.new_zeros(len(mask) + 1, dtype=torch.int64)
     torch.cumsum(mask.sum(1), 0, out=offsets[1:])
 

@@ -12,7 +12,7 @@ from wildtype.evidence.kernels import EDITS
 from wildtype.models.interface import WildType
 from wildtype.mutants.batch import MutantBatch
 from wildtype.mutants.evidence_tokens import (
-    TOGETHER,
+    ROW_BLOCK,
     EvidenceTokens,
     Neighbours,
     OneEdit,
@@ -143,7 +143,7 @@ class EvidenceReadout(nn.Module):
         pooled = self.near.pool(*self._near(near), of_near)
         joined = torch.cat([tokens.genes.statistics[rows], pooled], dim=-1)
         # Whole blocks of rows: see `without_gaps`.
-        padded = nn.functional.pad(joined, (0, 0, 0, -len(joined) % TOGETHER))
+        padded = nn.functional.pad(joined, (0, 0, 0, -len(joined) % ROW_BLOCK))
         found: Tensor = self.gene(padded).narrow(0, 0, len(rows))
         return found
 
