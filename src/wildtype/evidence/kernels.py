@@ -69,6 +69,19 @@ def _leader(query: Any, gene: Any, offsets: Any) -> Any:
     return gene[offsets[query]] if offsets[query + 1] - offsets[query] == 2 else -1
 
 
+def _products_pay(
+    number: int, last: int, asked: Any, leader: Any, gene: Any, offsets: Any, paths: Any
+) -> bool:
+    """Whether the products of a leader's profile with all others, made and cleared, are less work than those
+    that the queries with this leader need, from place ``number`` of ``asked`` on.
+    """
+    work = 2 * paths[leader]
+    while number < last and _leader(asked[number], gene, offsets) == leader:
+        work -= paths[gene[offsets[asked[number]] + 1]]
+        number += 1
+    return work < 0
+
+
 def _profile_products(g: Any, profiles: Csr, transpose: Csr, on: bool, products: Any) -> None:
     """Add up the products of the profile of gene g with all others in ``products`` [n], or set these to 0.
 
@@ -146,11 +159,8 @@ def _one_edit(
         if leader >= 0 and leader != tested and len(products):
             if known >= 0:
                 _profile_products(known, profiles, transpose, False, products)
-            tested, known, work, at = leader, -1, 2 * paths[leader], number
-            while at < last and _leader(asked[at], gene, offsets) == leader:
-                work -= paths[gene[offsets[asked[at]] + 1]]
-                at += 1
-            if work < 0:
+            tested, known = leader, -1
+            if _products_pay(number, last, asked, leader, gene, offsets, paths):
                 known = leader
                 _profile_products(known, profiles, transpose, True, products)
         used = 0
@@ -256,6 +266,33 @@ def _one_edit(
                 product_of[query, place] = ordered[place]
 
 
+def _marks_pay(
+    number: int,
+    last: int,
+    asked: Any,
+    leader: Any,
+    gene: Any,
+    offsets: Any,
+    neighbour: Any,
+    less_start: Any,
+    alone: Any,
+) -> bool:
+    """Whether to mark the partners of a leader's neighbours, and to clear them, is less work than to look up
+    the sets of all queries with this leader, from place ``number`` of ``asked`` on. A mark costs what a set
+    does.
+    """
+    r = neighbour.shape[1]
+    work = 0
+    for x in range(r):
+        bucket = alone[neighbour[leader, x]] if neighbour[leader, x] >= 0 else -1
+        if bucket >= 0:
+            work += 2 * (less_start[bucket + 1] - less_start[bucket])
+    while number < last and _leader(asked[number], gene, offsets) == leader:
+        work -= r * r
+        number += 1
+    return work < 0
+
+
 def _mark_partners(
     leader: Any, neighbour: Any, less_start: Any, entry_gene: Any, alone: Any, on: bool, partners: Any
 ) -> None:
@@ -339,16 +376,8 @@ def _two_edits(
         if leader >= 0 and leader != tested and r <= WORD:
             if marked >= 0:
                 _mark_partners(marked, neighbour, less_start, entry_gene, alone, False, partners)
-            tested, marked, work, at = leader, -1, 0, number
-            for x in range(r):
-                if neighbour[leader, x] >= 0 and alone[neighbour[leader, x]] >= 0:
-                    bucket = alone[neighbour[leader, x]]
-                    # Marked and unmarked; a mark costs as much as a set that is looked up.
-                    work += 2 * (less_start[bucket + 1] - less_start[bucket])
-            while at < last and _leader(asked[at], gene, offsets) == leader:
-                work -= r * r
-                at += 1
-            if work < 0:
+            tested, marked = leader, -1
+            if _marks_pay(number, last, asked, leader, gene, offsets, neighbour, less_start, alone):
                 marked = leader
                 _mark_partners(marked, neighbour, less_start, entry_gene, alone, True, partners)
         for i in range(offsets[query], offsets[query + 1]):
@@ -465,7 +494,9 @@ def _gather(first: int, last: int, gene: Any, table: Any, out: Any) -> None:
 read_rows = njit(**COMPILED)(_read_rows)
 gather = njit(**COMPILED)(_gather)
 _leader = njit(inline="always", **COMPILED)(_leader)
+_products_pay = njit(**COMPILED)(_products_pay)
 _profile_products = njit(**COMPILED)(_profile_products)
+_marks_pay = njit(**COMPILED)(_marks_pay)
 _mark_partners = njit(**COMPILED)(_mark_partners)
 one_edit = njit(**COMPILED)(_one_edit)
 two_edits = njit(**COMPILED)(_two_edits)
