@@ -162,7 +162,8 @@ def test_validation_rows_are_kept(tiny_run: Path, tmp_path: Path) -> None:
 def test_chunks_change_nothing(tiny_run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     checkpoint = load_checkpoint(tiny_run)
     whole = checkpoint.predict(TABLE)
-    monkeypatch.setattr("wildtype.models.trained.BATCH", 2)
+    for name in ("BATCH", "WITH_EVIDENCE"):
+        monkeypatch.setattr(f"wildtype.models.trained.{name}", 2)
     np.testing.assert_allclose(checkpoint.predict(TABLE), whole, rtol=1e-6)
 
 

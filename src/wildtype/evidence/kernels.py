@@ -71,7 +71,7 @@ def _leader(query: Any, gene: Any, offsets: Any) -> Any:
 
 def _products_pay(
     number: int, last: int, asked: Any, leader: Any, gene: Any, offsets: Any, paths: Any
-) -> bool:
+) -> Any:
     """Whether the products of a leader's profile with all others, made and cleared, are less work than those
     that the queries with this leader need, from place ``number`` of ``asked`` on.
     """
@@ -276,7 +276,7 @@ def _marks_pay(
     neighbour: Any,
     less_start: Any,
     alone: Any,
-) -> bool:
+) -> Any:
     """Whether to mark the partners of a leader's neighbours, and to clear them, is less work than to look up
     the sets of all queries with this leader, from place ``number`` of ``asked`` on. A mark costs what a set
     does.
