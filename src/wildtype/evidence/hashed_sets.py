@@ -54,10 +54,16 @@ def _find(key: Any, slots: Any) -> Any:
     return -1
 
 
+def _word_of(key: Any, marks: Any) -> Any:
+    """Return the place of the word with the bits of a key."""
+    # Other bits of the key than those that choose its slot.
+    return (key >> np.uint64(30)) & np.uint64(len(marks) - 1)
+
+
 def _set_bits(key: Any, marks: Any) -> None:
     """Set the two bits of a key in ``marks`` uint64 [power of two], both in one word."""
     one, two = np.uint64(1) << ((key >> np.uint64(24)) & SIX), np.uint64(1) << ((key >> np.uint64(58)) & SIX)
-    marks[(key >> np.uint64(30)) & np.uint64(len(marks) - 1)] |= one | two
+    marks[word_of(key, marks)] |= one | two
 
 
 def _mark(keys: Any, marks: Any) -> None:
@@ -72,8 +78,7 @@ def _held(key: Any, marks: Any) -> Any:
     Both bits are read, not the second where the first is set: that could not be foreseen in a fifth of the
     keys, and a wrong guess costs more than a shift.
     """
-    # Other bits of the key than those that choose its slot.
-    word = marks[(key >> np.uint64(30)) & np.uint64(len(marks) - 1)]
+    word = marks[word_of(key, marks)]
     return (word >> ((key >> np.uint64(24)) & SIX)) & (word >> (key >> np.uint64(58))) & np.uint64(1)
 
 
@@ -84,6 +89,7 @@ def _may_hold(key: Any, marks: Any) -> Any:
 
 make_table = njit(**COMPILED)(_make_table)
 find = njit(**COMPILED)(_find)
+word_of = njit(inline="always", **COMPILED)(_word_of)
 set_bits = njit(**COMPILED)(_set_bits)
 mark = njit(**COMPILED)(_mark)
 held = njit(**COMPILED)(_held)

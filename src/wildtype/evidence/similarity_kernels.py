@@ -11,7 +11,7 @@ import numpy as np
 
 from wildtype.cache_lines import fetch_all, fetch_row
 from wildtype.compiled import njit
-from wildtype.evidence.hashed_sets import COMPILED, may_hold, set_bits
+from wildtype.evidence.hashed_sets import COMPILED, may_hold, set_bits, word_of
 from wildtype.evidence.neighbour_kernels import Csr, fetch_entries, row_product, weight_of
 
 AHEAD = 2
@@ -57,6 +57,7 @@ def _similar(
     )
     sums, cosine = np.zeros(width, np.float32), np.zeros(parts, np.float32)
     embedding, row = np.int64(lanes.ctypes.data), np.int64(4 * lanes.shape[1] * width)
+    bits = np.int64(linked.ctypes.data)
     for at in range(first, last):
         # One short loop over the row's tokens after the other: what each reads stays near the processor.
         for token in range(left.shape[1]):
@@ -88,6 +89,16 @@ def _similar(
                 out[at, token, relations + x] = scale[relations + x] * cosine[x]
                 total += cosine[x]
             out[at, token, whole] = scale[whole] * total
+            word = bits + 8 * np.int64(word_of(_link(i, j, 0), linked))
+            fetch_all(word, word + 1)
+        # The next row's first genes arrive while this one's relations and profiles are compared.
+        for token in range(min(AHEAD, left.shape[1]) if at + 1 < last else 0):
+            if left[at + 1, token] >= 0 and right[at + 1, token] >= 0:
+                later = embedding + right[at + 1, token] * row
+                fetch_all(later, later + row)
+                if token == 0:
+                    later = embedding + left[at + 1, token] * row
+                    fetch_all(later, later + row)
         for token in range(left.shape[1]):
             i, j = left[at, token], right[at, token]
             if i < 0 or j < 0 or not may_hold(_link(i, j, 0), linked):
