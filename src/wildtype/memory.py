@@ -10,9 +10,15 @@ from pathlib import Path
 
 STATM = Path("/proc/self/statm")
 MIB = 2**20
-SET_BY_USER = ("MALLOC_MMAP_THRESHOLD_", "MALLOC_TRIM_THRESHOLD_", "MALLOC_TOP_PAD_", "GLIBC_TUNABLES")
+SET_BY_USER = (
+    "MALLOC_MMAP_THRESHOLD_",
+    "MALLOC_TRIM_THRESHOLD_",
+    "MALLOC_TOP_PAD_",
+    "MALLOC_ARENA_MAX",
+    "GLIBC_TUNABLES",
+)
 """Variables by which a user chooses what malloc keeps."""
-M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3
+M_TRIM_THRESHOLD, M_MMAP_THRESHOLD, M_ARENA_MAX = -1, -3, -8
 """Numbers of parameters of mallopt(3)."""
 KEPT, OF_ITS_OWN = 256 * MIB, 64 * MIB
 """Freed bytes at the end of the heap that are kept, and the size from which on a block goes back at once."""
@@ -42,6 +48,8 @@ def keep_freed_memory() -> None:
         choose = ctypes.CDLL(None).mallopt
         choose(M_MMAP_THRESHOLD, OF_ITS_OWN)
         choose(M_TRIM_THRESHOLD, KEPT)
+        # What a thread frees is for every thread: its own memory has gaps of its own, and goes back by heaps.
+        choose(M_ARENA_MAX, 1)
 
 
 def release_memory() -> None:

@@ -5,6 +5,7 @@ Legend: M mutants of a table · n genes · p phenotypes.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -32,10 +33,10 @@ from wildtype.nn.threads import each
 from wildtype.organism import GeneIndex
 from wildtype.organism.features import FeatureScaling
 
-BATCH, WITH_EVIDENCE = 8192, 2048
+BATCH, WITH_EVIDENCE = 8192, 1024
 """Mutants that pass a model together, and one that looks up measurements, of which a mutant has many."""
-BETWEEN = 16
-"""Batches after which gaps in the memory of a prediction are given back."""
+BETWEEN, BATCHES = 128, itertools.count()
+"""Batches after which gaps in the memory of a prediction are given back, and those of this process so far."""
 PROFILE_NUMBERS = 1 << 24
 """Numbers per gene that are predicted together: 64 MiB of float32."""
 
@@ -150,7 +151,7 @@ class TrainedModel:
 
         def predict(number: int) -> None:
             start, stop = number * step, min((number + 1) * step, len(table))
-            if number % BETWEEN == BETWEEN - 1:
+            if next(BATCHES) % BETWEEN == BETWEEN - 1:
                 # Batches have as many tokens as were found: blocks of ever other sizes leave gaps.
                 release_memory()
             said = self.model(wild_type, self.looked_up(batch.slice(start, stop)))
