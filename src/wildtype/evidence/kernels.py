@@ -82,7 +82,7 @@ def _products_pay(
     return work < 0
 
 
-def _profile_products(g: Any, profiles: Csr, transpose: Csr, on: bool, products: Any) -> None:
+def _products_with_all(g: Any, profiles: Csr, transpose: Csr, on: bool, products: Any) -> None:
     """Add up the products of the profile of gene g with all others in ``products`` [n], or set these to 0.
 
     Context by context: each sum is made in the order of `neighbour_kernels.row_product`.
@@ -158,11 +158,11 @@ def _one_edit(
         leader = _leader(query, gene, offsets)
         if leader >= 0 and leader != tested and len(products):
             if known >= 0:
-                _profile_products(known, profiles, transpose, False, products)
+                _products_with_all(known, profiles, transpose, False, products)
             tested, known = leader, -1
             if _products_pay(number, last, asked, leader, gene, offsets, paths):
                 known = leader
-                _profile_products(known, profiles, transpose, True, products)
+                _products_with_all(known, profiles, transpose, True, products)
         used = 0
         key = np.uint64(0)
         for at in range(offsets[query], offsets[query + 1]):
@@ -495,7 +495,7 @@ read_rows = njit(**COMPILED)(_read_rows)
 gather = njit(**COMPILED)(_gather)
 _leader = njit(inline="always", **COMPILED)(_leader)
 _products_pay = njit(**COMPILED)(_products_pay)
-_profile_products = njit(**COMPILED)(_profile_products)
+_products_with_all = njit(**COMPILED)(_products_with_all)
 _marks_pay = njit(**COMPILED)(_marks_pay)
 _mark_partners = njit(**COMPILED)(_mark_partners)
 one_edit = njit(**COMPILED)(_one_edit)

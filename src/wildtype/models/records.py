@@ -55,9 +55,7 @@ class WildType:
     traits: Tensor | None = None
     encoded: int | None = None
     native: int | None = None
-    described: dict[tuple[int, torch.dtype], tuple[Tensor, Tensor]] = field(
-        default_factory=dict, repr=False, compare=False
-    )
+    described: Described = field(default_factory=dict, repr=False, compare=False)
 
 
 @dataclass(frozen=True)
