@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numba
@@ -62,3 +64,74 @@ def test_what_is_no_private_folder_is_told(tmp_path: Path, monkeypatch: pytest.M
     assert "is a link" in why_not_private(tmp_path / "link")
     (tmp_path / "file").touch()
     assert "cannot be used" in why_not_private(tmp_path / "file" / "below")
+
+
+CALLER = """
+import sys
+import numpy as np
+from wildtype.compiled import njit
+from parts import FACTOR, Pair, twice
+
+@njit(cache=True)
+def total(pair, scale):
+    return twice(pair.one) + FACTOR * pair.two + scale
+
+print(total(Pair(1, 10), 100), sum(total.stats.cache_hits.values()))
+"""
+PARTS = """
+from typing import NamedTuple
+from wildtype.compiled import njit
+
+FACTOR = 1
+
+class Pair(NamedTuple):
+    one: int
+    two: int
+
+@njit(cache=True)
+def twice(x):
+    return 2 * x
+"""
+
+
+@pytest.fixture
+def run_caller(tmp_path: Path) -> Callable[[str], str]:
+    """What the caller prints, its sum and how often kept code was used, where its parts are these."""
+
+    def run(parts: str) -> str:
+        path = tmp_path / "parts.py"
+        path.write_text(parts)
+        # Times of files are compared, which may be too coarse to tell two writes of a test apart.
+        os.utime(path, (len(parts), len(parts)))
+        return subprocess.run(
+            [sys.executable, "-B", tmp_path / "caller.py"], capture_output=True, text=True, check=True
+        ).stdout.strip()
+
+    (tmp_path / "caller.py").write_text(CALLER)
+    return run
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "total"),
+    [("return 2 * x", "return 300 * x", 410), ("FACTOR = 1", "FACTOR = 50", 602)],
+    ids=["function", "constant"],
+)
+def test_what_is_called_may_change(
+    run_caller: Callable[[str], str], before: str, after: str, total: int
+) -> None:
+    assert run_caller(PARTS) == "112 0"
+    assert run_caller(PARTS) == "112 1"
+    assert run_caller(PARTS.replace(before, after)) == f"{total} 0"
+
+
+def test_code_that_names_a_class_that_is_no_more_is_compiled_anew(
+    run_caller: Callable[[str], str], tmp_path: Path
+) -> None:
+    (tmp_path / "records.py").write_text(PARTS[: PARTS.index("@njit")])
+    assert (
+        run_caller("from records import *\nfrom records import njit\n" + PARTS[PARTS.index("@njit") :])
+        == "112 0"
+    )
+    (tmp_path / "records.py").unlink()
+    assert run_caller(PARTS) == "112 0"
+    assert run_caller(PARTS) == "112 1"

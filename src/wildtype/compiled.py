@@ -1,7 +1,8 @@
 """`njit`: numba's, with its cache of compiled code in a folder that nobody else can write.
 
 Whoever can write a file of that cache can run any code in the process that loads it. By itself numba keeps
-the files beside the source, or wherever it can write.
+the files beside the source, or wherever it can write. And it compiles a function anew when the function's own
+file has changed, not when one has whose functions or constants are part of its code.
 """
 
 from __future__ import annotations
@@ -9,9 +10,11 @@ from __future__ import annotations
 import functools
 import os
 import stat
+import sys
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from wildtype.files import cache_dir
@@ -21,24 +24,82 @@ CHOSEN = "NUMBA_CACHE_DIR"
 """Variable by which a user chooses another folder."""
 
 
-def njit(*signature: Any, **options: Any) -> Any:
-    """Return numba's decorator; with ``cache=True`` code is kept on disk where that is safe."""
+def njit(signatures: Sequence[Any] = (), /, **options: Any) -> Any:
+    """Return numba's decorator; with ``cache=True`` code is kept on disk where that is safe.
+
+    With ``signatures`` a function is compiled for these and no others, and when it is decorated.
+    """
     import numba
 
-    folder = _folder() if options.get("cache") else None
-    decorate = numba.njit(*signature, **options | {"cache": folder is not None})
+    folder = _folder() if options.pop("cache", False) else None
+    decorate = numba.njit(**options)
 
     def compiled(function: Callable[..., Any]) -> Any:
-        # numba chooses the folder of a function while it is decorated. Afterwards functions of the user's
-        # own programs find the setting as it was.
-        before = numba.config.CACHE_DIR
-        numba.config.CACHE_DIR = str(folder or before)
-        try:
-            return decorate(function)
-        finally:
-            numba.config.CACHE_DIR = before
+        made = decorate(function)
+        if made is function:  # NUMBA_DISABLE_JIT leaves functions as they are
+            return made
+        if folder is not None:
+            # numba chooses the folder when the cache of a function is made. Afterwards functions of the
+            # user's own programs find the setting as it was.
+            before = numba.config.CACHE_DIR
+            numba.config.CACHE_DIR = str(folder)
+            try:
+                made._cache = _kept_code()(function)
+            finally:
+                numba.config.CACHE_DIR = before
+        for signature in signatures:
+            made.compile(signature)
+        made.disable_compile(bool(signatures))
+        return made
 
     return compiled
+
+
+@functools.cache
+def _kept_code() -> type:
+    """Return numba's cache of a function, for code of one state of all its sources."""
+    from numba.core.caching import FunctionCache
+
+    class KeptCode(FunctionCache):  # type: ignore[misc]
+        def __init__(self, function: Callable[..., Any]) -> None:
+            super().__init__(function)
+            file = self._cache_file
+            file._source_stamp = (file._source_stamp, *sorted(set(_parts(function))))
+
+        def load_overload(self, *which: Any) -> Any:
+            try:
+                return super().load_overload(*which)
+            except Exception:
+                # Code of other sources may name modules and classes that are no more: numba reads these names
+                # before it compares the sources. It is compiled anew.
+                self.flush()
+                return None
+
+    return KeptCode
+
+
+def _parts(function: Callable[..., Any]) -> Iterator[str]:
+    """Yield what else is part of a function's code: the files of what it calls, and its constants."""
+    for name in function.__code__.co_names:
+        value = function.__globals__.get(name)
+        called: Any = getattr(value, "py_func", value)
+        if callable(called):
+            yield _state(
+                getattr(sys.modules.get(getattr(called, "__module__", None) or ""), "__file__", None)
+            )
+        elif value is not None and not isinstance(value, ModuleType):
+            yield f"{name} = {value!r}"
+        if called is not value:
+            yield from _parts(called)
+
+
+@functools.cache
+def _state(file: str | None) -> str:
+    """Return a file's time and size; nothing of a module without a file."""
+    if file is None or not os.path.exists(file):
+        return ""
+    found = os.stat(file)
+    return f"{file} {found.st_mtime} {found.st_size}"
 
 
 @functools.cache

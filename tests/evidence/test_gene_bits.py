@@ -41,7 +41,7 @@ def bits_of(contexts: list[np.ndarray], n: int) -> GeneBits:
 
 @pytest.mark.parametrize("word", [0, 1, 2**63, 2**64 - 1, 0x5555555555555555])
 def test_ones_of_a_word(word: int) -> None:
-    count = njit(lambda word: ones(word))
+    count = njit()(lambda word: ones(word))
     assert count(np.uint64(word)) == word.bit_count()
 
 

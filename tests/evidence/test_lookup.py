@@ -14,8 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.evidence.examples import GENES, MANY, SIMILARITY, measured, same, sets_of
+from wildtype.evidence.edits import ADDED, REMOVED, REPLACED
 from wildtype.evidence.hashed_sets import may_hold
-from wildtype.evidence.kernels import ADDED, REMOVED, REPLACED
 from wildtype.evidence.lookup import EvidenceIndex, EvidenceSizes
 from wildtype.evidence.measured import SHRINKAGE, Buckets, MeasuredSets, additive_effects
 from wildtype.evidence.similarity_kernels import UNKNOWN

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from tests.models.test_trees import ASKED, TRAITS, asked
-from wildtype.evidence.kernels import REPLACED
+from wildtype.evidence.edits import REPLACED
 from wildtype.evidence.tree_features import EvidenceFeatures
 from wildtype.mutants.batch import MutantBatch
 

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from tests.tiny import similar_genes
-from wildtype.evidence.kernels import ADDED, REMOVED, REPLACED
+from wildtype.evidence.edits import ADDED, REMOVED, REPLACED
 from wildtype.evidence.lookup import EvidenceIndex, EvidenceSizes
 from wildtype.models.cell_transformer.equivalents import Equivalents
 from wildtype.models.cell_transformer.trees import (

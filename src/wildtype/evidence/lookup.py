@@ -14,8 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wildtype.evidence.effects import Effect, KnockoutEffects
-from wildtype.evidence.part import Asked, EvidencePart, EvidenceSizes, Shared, arrays
+from wildtype.evidence.part import EvidencePart
 from wildtype.evidence.pieces import Run, one_after_the_other
+from wildtype.evidence.shared import Asked, EvidenceSizes, Shared, arrays
 from wildtype.evidence.similarity import GeneSimilarity
 from wildtype.mutants.evidence_tokens import EvidenceTokens, joined
 from wildtype.mutants.identity import gene_words, keys_of

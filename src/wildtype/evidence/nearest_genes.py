@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wildtype.evidence import neighbour_kernels
-from wildtype.evidence.kernels import Ranking
+from wildtype.evidence.edits import Ranking
 from wildtype.evidence.neighbour_kernels import Csr
 from wildtype.evidence.pieces import Run
 

@@ -20,7 +20,8 @@ from wildtype.evidence.holdout import (
     leading_pairs,
 )
 from wildtype.evidence.lookup import EvidenceIndex, answer
-from wildtype.evidence.part import Asked, EvidencePart, arrays
+from wildtype.evidence.part import EvidencePart
+from wildtype.evidence.shared import Asked, arrays
 from wildtype.mutants.evidence_tokens import EvidenceTokens
 from wildtype.mutants.identity import keys_of, mixed_words
 from wildtype.seeds import generator

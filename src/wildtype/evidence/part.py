@@ -13,7 +13,6 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -22,16 +21,21 @@ import torch
 from numpy.typing import NDArray
 from scipy import sparse
 
-from wildtype.evidence import kernels, ranked_kernels, similarity_kernels
-from wildtype.evidence.effects import Effect, KnockoutEffects, MeasuredEffects
-from wildtype.evidence.kernels import OneEditAway, Queries, Ranking, TwoEditsAway
+from wildtype.evidence import (
+    one_edit_kernels,
+    ranked_kernels,
+    similarity_kernels,
+    token_kernels,
+    two_edits_kernels,
+)
+from wildtype.evidence.edits import OneEditAway, Queries, Ranking, TwoEditsAway
+from wildtype.evidence.effects import Effect, MeasuredEffects
+from wildtype.evidence.first_genes import by_first_gene
 from wildtype.evidence.measured import MeasuredSets, additive_effects
 from wildtype.evidence.nearest_genes import NearestGenes, not_made
 from wildtype.evidence.neighbour_kernels import Csr
-from wildtype.evidence.pieces import Run
-from wildtype.evidence.similarity import GeneSimilarity
+from wildtype.evidence.shared import Shared
 from wildtype.evidence.similarity_kernels import UNKNOWN
-from wildtype.mutants.batch import MutantBatch
 from wildtype.mutants.evidence_tokens import (
     EquivalentMutants,
     EvidenceTokens,
@@ -62,71 +66,6 @@ CHUNK = 512
 """Queries per piece of work: their results stay in the cache, and there are enough pieces for all threads."""
 NUMBERS = itertools.count()
 """Of parts, as they are made."""
-
-Asked = MutantTable | MutantBatch
-
-
-def arrays(asked: Asked) -> Queries:
-    """Return genes, offsets and conditions of what is asked about, as arrays."""
-    columns = (asked.gene, asked.offsets, asked.condition)
-    return Queries(*(x if isinstance(x, np.ndarray) else x.numpy() for x in columns))
-
-
-@dataclass(frozen=True)
-class EvidenceSizes:
-    """How much is looked up.
-
-    Attributes
-    ----------
-    tokens, two : int
-        Tokens per query one edit and two edits away. Without ``tokens`` nothing is looked up among the
-        measurements: all that they tell is the additive model.
-    neighbours : int
-        Neighbours per gene whose statistics are read.
-    replacements : int
-        Neighbours per gene that replace it where two genes are replaced.
-    additive : bool
-        Whether the additive model is fitted; its effects are 0 otherwise.
-    ranked : (int, int)
-        So many tokens, one and two edits away, are the best there are, in order; None: all of them, in any
-        order.
-    """
-
-    tokens: int = 32
-    two: int = 16
-    neighbours: int = 8
-    replacements: int = 32
-    additive: bool = True
-    ranked: tuple[int, int] | None = None
-
-
-@dataclass(frozen=True, eq=False)
-class Shared:
-    """What all parts of an index share; see `wildtype.evidence.lookup.EvidenceIndex`."""
-
-    similarity: GeneSimilarity
-    words: NDArray[np.uint64]
-    phenotypes: int
-    sizes: EvidenceSizes
-    run: Run
-    effects: KnockoutEffects | None
-    interactions: NDArray[np.bool_]
-
-    @property
-    def looks_up(self) -> bool:
-        """Whether single measurements are looked up; else the additive model is all there is."""
-        return self.sizes.tokens > 0
-
-    def effect_of(self, asked: Asked) -> Effect | None:
-        """Return what mutants lose; None where it is not known."""
-        if self.effects is None:
-            return None
-        gene, offsets, condition = arrays(asked)
-        kind, dose = (
-            x if x is None or isinstance(x, np.ndarray) else x.numpy() for x in (asked.kind, asked.dose)
-        )
-        assert kind is not None
-        return self.effects.of(gene, offsets, kind, condition, dose)
 
 
 class EvidencePart:
@@ -293,10 +232,10 @@ class EvidencePart:
 
         if self._ranking is not None:
             self._by_rows(q, crowded, CHUNK)
-        asked = _by_first_gene(gene, offsets)
+        asked = by_first_gene(gene, offsets)
 
         def others(first: int, last: int) -> None:
-            kernels.one_edit(
+            one_edit_kernels.one_edit(
                 first,
                 last,
                 asked,
@@ -336,10 +275,10 @@ class EvidencePart:
             *(np.empty((q, u, 2), np.int64) for _ in range(3)),
             *(np.zeros((q, measured.phenotypes), np.float32) for _ in range(2)),
         )
-        marks, nearest, asked = measured.whole.marks, self.nearest(gene), _by_first_gene(gene, offsets)
+        marks, nearest, asked = measured.whole.marks, self.nearest(gene), by_first_gene(gene, offsets)
 
         def work(first: int, last: int) -> None:
-            kernels.two_edits(
+            two_edits_kernels.two_edits(
                 first,
                 last,
                 asked,
@@ -477,24 +416,18 @@ class EvidencePart:
         values = (np.zeros(shape, np.float32), np.zeros(shape, bool), np.zeros(row.shape, np.float32))
         out = (np.empty(row.shape, bool), *values)
         measured = (self.measured.value, self.measured.condition)
-        self._by_rows(len(row), lambda *span: kernels.read_rows(*span, row, condition, *measured, *out))
+        self._by_rows(len(row), lambda *span: token_kernels.read_rows(*span, row, condition, *measured, *out))
         return out
 
     def _rows_of(self, genes: NDArray[np.int64], table: NDArray[Any]) -> NDArray[Any]:
         """Return the rows [q, t, c] of genes [q, t] in a table [n, c]; 0 where there is none (-1)."""
         out = np.zeros((*genes.shape, table.shape[1]), table.dtype)
-        self._by_rows(len(genes), lambda *span: kernels.gather(*span, genes, table, out))
+        self._by_rows(len(genes), lambda *span: token_kernels.gather(*span, genes, table, out))
         return out
 
     def _by_rows(self, count: int, work: Callable[[int, int], None], piece: int = CHUNK * 4) -> None:
         """Call work(first, last) on pieces of so many rows."""
         self.shared.run(-(-count // piece), lambda i: work(i * piece, min((i + 1) * piece, count)))
-
-
-def _by_first_gene(gene: NDArray[np.int64], offsets: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the order in which queries with one first gene follow each other, to share what it takes."""
-    first = np.append(gene, -1)[offsets[:-1]]  # a query without genes may be the last one
-    return np.argsort(first, kind="stable")
 
 
 def _csr(matrix: sparse.csr_array) -> Csr:

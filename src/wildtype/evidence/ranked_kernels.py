@@ -12,9 +12,9 @@ import numpy as np
 
 from wildtype.cache_lines import fetch_all, fetch_row
 from wildtype.compiled import njit
+from wildtype.evidence.edits import ADDED, REMOVED, REPLACED, OneEditAway, Queries, Ranking
 from wildtype.evidence.gene_bits import GeneBits, ones
 from wildtype.evidence.hashed_sets import COMPILED, Table, find
-from wildtype.evidence.kernels import ADDED, REMOVED, REPLACED, OneEditAway, Queries, Ranking
 from wildtype.evidence.neighbour_kernels import search
 from wildtype.evidence.similarity_kernels import UNKNOWN
 
@@ -75,7 +75,7 @@ def _from_the_most_similar(
     found: OneEditAway,
     done: Any,
 ) -> None:
-    """Write mutants one edit away from queries with very many of them as `_one_edit` does, in another order.
+    """Write mutants one edit away from queries with very many of them as `one_edit` does, in another order.
 
     Genes replace those of the query from the most similar one on, until the tokens are full: of a share d of
     all genes that were measured with the rest of the query, about t / d are tried. ``done`` is set where what

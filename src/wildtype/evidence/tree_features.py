@@ -12,7 +12,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from wildtype.evidence.kernels import ADDED, REMOVED, REPLACED
+from wildtype.evidence.edits import ADDED, REMOVED, REPLACED
 from wildtype.mutants import Kind
 from wildtype.mutants.batch import MutantBatch
 from wildtype.mutants.evidence_tokens import EvidenceTokens

@@ -47,7 +47,7 @@ class OneEdit(Record):
     similarity : float32 [q, t, c]
         Of the gene replaced and its replacement; 0 where none is replaced.
     edit : int64 [q, t]
-        ``REPLACED``, ``REMOVED`` or ``ADDED`` of `wildtype.evidence.kernels`.
+        ``REPLACED``, ``REMOVED`` or ``ADDED`` of `wildtype.evidence.edits`.
     old, new : int64 [q, t]
         Gene that the query has alone, and gene that the measured mutant has alone; -1: none.
     mask : bool [q, t]

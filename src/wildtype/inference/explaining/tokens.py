@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from wildtype.evidence.kernels import EDITS
+from wildtype.evidence.edits import EDITS
 from wildtype.evidence.reference import zero_of_evidence
 from wildtype.inference.explaining.contributions import batch_of, in_double
 from wildtype.inference.explaining.members import EnsembleMember, OverModels

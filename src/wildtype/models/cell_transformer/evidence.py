@@ -8,7 +8,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from wildtype.evidence.kernels import EDITS
+from wildtype.evidence.edits import EDITS
 from wildtype.models.interface import WildType
 from wildtype.mutants.batch import MutantBatch
 from wildtype.mutants.evidence_tokens import (

@@ -21,7 +21,7 @@ import torch
 from torch import Tensor, nn
 
 from wildtype.errors import ConfigError
-from wildtype.evidence.kernels import REMOVED
+from wildtype.evidence.edits import REMOVED
 from wildtype.models.cell_transformer.config import OWN_READS, CellTransformerConfig
 from wildtype.models.cell_transformer.evidence import EvidenceReadout
 from wildtype.models.cell_transformer.outputs import Outputs

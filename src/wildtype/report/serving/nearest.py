@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from wildtype.evidence.kernels import EDITS
+from wildtype.evidence.edits import EDITS
 from wildtype.evidence.reference import PARTS
 from wildtype.models.checkpoint import Checkpoint
 from wildtype.mutants import Kind, MutantTable
