@@ -173,6 +173,7 @@ def test_what_does_not_fit_the_budget_is_listed(plan: Ablation, standing: Standi
     assert standing.done == []
 
 
+@pytest.mark.slow
 def test_one_run_that_fails_does_not_stop_the_others(
     plan: Ablation, standing: Standing, tmp_path: Path
 ) -> None:

@@ -47,6 +47,7 @@ def trained(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return names
 
 
+@pytest.mark.slow
 def test_runs_of_one_line_go_on_where_they_stopped(tmp_path: Path, trained: list[str]) -> None:
     runs, said = line(tmp_path, "seed=1,2", "split.name=random,one-unseen"), []
     with pytest.raises(KeyboardInterrupt):

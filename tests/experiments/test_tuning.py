@@ -237,6 +237,7 @@ def test_a_trial_whose_process_ended_is_resumed_by_another(
     assert trained == ["trial-1", "trial-0"]
 
 
+@pytest.mark.slow
 def test_processes_share_the_trials(plan: Tuning, tmp_path: Path, trained: list[str]) -> None:
     """Three processes at once: every trial is begun once, and there are no more than were wanted."""
     processes = [get_context("fork").Process(target=search, args=(plan, tmp_path / "s", 7)) for _ in range(3)]

@@ -127,6 +127,7 @@ def learned() -> str:
     return pretrained(planted(), LONG)[1]
 
 
+@pytest.mark.slow
 def test_blocks_that_say_the_same_are_told_from_each_other(learned: str) -> None:
     """Blocks of genes that were never told to the decoder; without the rest, nothing can be told."""
     of_planted = explained(learned)
@@ -141,6 +142,7 @@ def test_blocks_that_say_the_same_are_told_from_each_other(learned: str) -> None
     assert max(of_noise.values()) < 0.1
 
 
+@pytest.mark.slow
 def test_edges_are_told(learned: str) -> None:
     assert float(learned.split("edges ")[1].split(" ")[0]) < math.log(2)
     assert "edges" not in pretrained(planted(60), PretrainingConfig(steps=2, edges=0))[1]
