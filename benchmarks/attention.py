@@ -28,8 +28,9 @@ from torch.nn.functional import kl_div, pad
 
 from benchmarks.measuring import Reference, chosen
 from wildtype.nn.attention import padded_width
+from wildtype.nn.devices import device_named, waits_for
 from wildtype.nn.sparse import SparseOperator
-from wildtype.profiling.machine import PeakMemory, machine, peak_in_fresh_process, take_turns
+from wildtype.profiling.machine import machine, peak_in_fresh_process, peak_memory, take_turns
 from wildtype.profiling.speed import (
     AttentionProblem,
     AttentionStep,
@@ -50,6 +51,7 @@ def bench_attention(
     edges: int = 2_500_000,
     repeats: int = 5,
     seed: int = 0,
+    device: str = "cpu",
     reference: Reference = True,
 ) -> dict[str, Any]:
     """Graph-regularised attention, forward and backward, against plain attention and explicit maps.
@@ -62,6 +64,8 @@ def bench_attention(
         Timed repeats after one warm-up each; medians are reported.
     seed
         Of graph and inputs.
+    device
+        ``cpu``, ``cuda`` or ``cuda:1``.
     reference
         Also run the explicit maps and compare: some 4 (4 H + K) N² bytes, about 7 GB at the defaults.
 
@@ -71,8 +75,9 @@ def bench_attention(
     `peak_mib` (of the regularised layer, above imports), and with `reference` also `difference`: of the loss
     and of the gradients to q, k and v, in float32 at full size and in float64 at small size.
     """
-    problem = AttentionProblem(**chosen(locals(), "repeats", "reference"))
-    operators, inputs = problem.operators(), problem.inputs()
+    problem = AttentionProblem(**chosen(locals(), "repeats", "device", "reference"))
+    place = device_named(device)
+    operators, inputs = [op.to(place) for op in problem.operators()], problem.inputs(device=place)
     steps = {
         "plain": plain_attention(problem),
         "padded": _padded(problem),
@@ -80,18 +85,23 @@ def bench_attention(
     }
     if reference:
         steps["explicit"] = _explicit(problem, operators, torch.float32)
-    seconds = take_turns({name: partial(value_and_gradients, steps[name], inputs) for name in steps}, repeats)
+    seconds = take_turns(
+        {name: partial(value_and_gradients, steps[name], inputs) for name in steps},
+        repeats,
+        synchronise=waits_for(place),
+    )
     ratios = {
         f"regularised_to_{name}": seconds["regularised"] / seconds[name] for name in ("plain", "padded")
     }
     report: dict[str, Any] = {
         "problem": asdict(problem),
         "machine": machine(),
+        "device": device,
         "edges_per_relation": [op.nnz for op in operators],
         "repeats": repeats,
         "seconds": seconds,
         "ratios": ratios,
-        "peak_mib": peak_in_fresh_process("benchmarks.attention", asdict(problem)),
+        "peak_mib": peak_in_fresh_process("benchmarks.attention", asdict(problem), device),
     }
     if reference:
         ratios["explicit_to_regularised"] = seconds["explicit"] / seconds["regularised"]
@@ -103,11 +113,12 @@ def bench_attention(
     return report
 
 
-def peak_above_import(settings: dict[str, Any]) -> float:
-    """MiB of resident memory that the regularised layer adds to a fresh process after its imports."""
-    problem = AttentionProblem(**settings)
-    with PeakMemory() as memory:
-        value_and_gradients(regularised_attention(problem, problem.operators()), problem.inputs())
+def peak_above_import(settings: dict[str, Any], device: str) -> float:
+    """MiB of memory that the regularised layer adds to a fresh process after its imports."""
+    problem, place = AttentionProblem(**settings), device_named(device)
+    with peak_memory(place) as memory:
+        operators = [op.to(place) for op in problem.operators()]
+        value_and_gradients(regularised_attention(problem, operators), problem.inputs(device=place))
     return memory.peak - memory.before
 
 
@@ -122,7 +133,7 @@ def _explicit(
 ) -> AttentionStep:
     targets = []
     for op in operators:
-        targets.append(torch.zeros(op.shape, dtype=dtype))
+        targets.append(torch.zeros(op.shape, dtype=dtype, device=op.device))
         targets[-1][op.edges()] = op.values.to(dtype)
 
     def step(q: Tensor, k: Tensor, v: Tensor) -> Tensor:

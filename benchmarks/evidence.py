@@ -21,6 +21,7 @@ from benchmarks.measuring import chosen
 from wildtype.evidence.lookup import EvidenceIndex, EvidenceSizes
 from wildtype.evidence.part import CHUNK
 from wildtype.mutants import MutantTable
+from wildtype.nn.devices import device_named, waits_for
 from wildtype.nn.threads import each, loops
 from wildtype.profiling.evidence_problem import EvidenceProblem
 from wildtype.profiling.machine import machine, take_turns
@@ -31,7 +32,13 @@ Exchanges = set[tuple[int, int]]  # of a gene of the query for a neighbour
 
 
 def bench_evidence(
-    *, genes: int = 6607, measured: int = 100_000, queries: int = 50_000, repeats: int = 3, seed: int = 0
+    *,
+    genes: int = 6607,
+    measured: int = 100_000,
+    queries: int = 50_000,
+    repeats: int = 3,
+    seed: int = 0,
+    device: str = "cpu",
 ) -> dict[str, Any]:
     """Looking up measured mutants one edit away: compiled loops over hashed sets against Python's own.
 
@@ -45,12 +52,18 @@ def bench_evidence(
         Timed rounds; the median counts.
     seed : int
         Of all draws.
+    device : str
+        ``cpu``, ``cuda`` or ``cuda:1``: where whole tokens are brought to. They are looked up on the CPU.
     """
     options = chosen(locals())
     problem = EvidenceProblem.draw(
         genes, measured, queries, relations=RELATIONS, neighbours=NEIGHBOURS, seed=seed
     )
-    seconds = take_turns(problem.lookups() | {"floor of whole tokens": _rows_read(problem)}, repeats)
+    place, lookups = device_named(device), problem.lookups()
+    runs = lookups | {"floor of whole tokens": _rows_read(problem)}
+    if place.type != "cpu":
+        runs[f"whole tokens on {device}"] = lambda: lookups["whole tokens"]().to(place)
+    seconds = take_turns(runs, repeats, synchronise=waits_for(place))
 
     few = problem.queries.take(np.arange(min(queries, 200)))
     # Tokens enough for every hit of a query, or the comparison would miss those that were cut off.

@@ -19,6 +19,7 @@ from __future__ import annotations
 import statistics
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -28,6 +29,7 @@ import torch
 from benchmarks.measuring import Reference, chosen
 from wildtype.inference.predictor import Predictor
 from wildtype.inference.screening.stream import Screen, ScreenWorker
+from wildtype.nn.devices import device_named, waits_for
 from wildtype.nn.threads import each
 from wildtype.profiling.machine import machine, take_turns
 from wildtype.profiling.speed import random_organism, random_predictor, screen_of
@@ -50,6 +52,7 @@ def bench_screen(
     direct: str = "sum,product,set_attention",
     pieces: int = 5,
     seed: int = 0,
+    device: str = "cpu",
     reference: Reference = True,
 ) -> dict[str, Any]:
     """A screen of all triples of a list, by tables of pairs and set by set, against one by one.
@@ -68,6 +71,8 @@ def bench_screen(
         Scored pieces of 65,536 mutants.
     seed : int
         Of graphs, weights and pieces.
+    device : str
+        ``cpu``, ``cuda`` or ``cuda:1``: where sets are predicted by tables.
     reference : bool
         Also predict a part of a piece one by one.
     """
@@ -75,7 +80,7 @@ def bench_screen(
     draw = generator(seed, "bench screen")
     organism = random_organism(nodes, relations, edges, draw)
     gene = np.sort(draw.choice(nodes, candidates, replace=False)).astype(np.int64)
-    screen = screen_of(gene, order)
+    screen = replace(screen_of(gene, order), device=device)
     drawn = np.sort(draw.choice(screen.pieces, min(pieces, screen.pieces), replace=False))
     found: dict[str, dict[str, float]] = {}
     for name, summary in SUMMARIES.items():
@@ -102,7 +107,7 @@ def bench_screen(
         "machine": machine(),
         "problem": problem | {"pieces": len(drawn), "mutants in all": screen.design.count},
         **found,
-        "products": _products(nodes, candidates, width // heads, heads),
+        "products": _products(nodes, candidates, width // heads, heads, device_named(device)),
     }
 
 
@@ -112,20 +117,21 @@ def _seconds(work: Callable[[], object]) -> float:
     return time.perf_counter() - start
 
 
-def _products(genes: int, candidates: int, width: int, heads: int) -> dict[str, float]:
+def _products(genes: int, candidates: int, width: int, heads: int, device: torch.device) -> dict[str, float]:
     """Return how many mutants a second the products allow, where a set asks by the mean of queries.
 
     Σ_j exp(q_S · k_j) [v_j, 1] is Σ_j w_bj (Π w_aj [v_j, 1]) with w_aj = exp(q_a · k_j / k), for all last
     genes b of sets that share the others.
     """
     wide = width + 1  # the values of a head, and the sum of the weights
-    own, shared = torch.rand(candidates, genes), torch.rand(genes, RUNS * wide)
-    out = torch.empty(heads, candidates, RUNS * wide)
+    own, shared = (torch.rand(*shape, device=device) for shape in ((candidates, genes), (genes, RUNS * wide)))
+    out = torch.empty(heads, candidates, RUNS * wide, device=device)
 
     def product(head: int) -> None:
         torch.mm(own, shared, out=out[head])
 
-    seconds = take_turns({"products": lambda: each(heads, product)}, repeats=3)["products"]
+    all_heads = {"products": lambda: each(heads, product, together=device.type == "cpu")}
+    seconds = take_turns(all_heads, repeats=3, synchronise=waits_for(device))["products"]
     rate, each_one = candidates * RUNS / seconds, 2 * heads * genes * wide
     return {
         "mutants_per_second": rate,
@@ -137,7 +143,8 @@ def _products(genes: int, candidates: int, width: int, heads: int) -> dict[str, 
 def _one_by_one(predictor: Predictor, screen: Screen, piece: int) -> dict[str, float]:
     numbers = np.arange(8192) + piece * screen.piece
     mutants = screen.mutants(numbers[numbers < screen.design.count])
-    combinations = predictor.core.combinations(screen.gene, screen.kind, screen.design.order)
+    how = screen.design.order, screen.condition, screen.device
+    combinations = predictor.core.combinations(screen.gene, screen.kind, *how)
     assert combinations is not None
     plain = predictor.predict_with_sd(mutants.table)[0]
     seconds = statistics.median(_seconds(partial(predictor.predict_with_sd, mutants.table)) for _ in range(3))

@@ -31,10 +31,11 @@ from wildtype.models.interface import OrganismTensors
 from wildtype.mutants import MutantTable
 from wildtype.mutants.batch import MutantBatch
 from wildtype.nn.attention import attention_with_lse_reference
+from wildtype.nn.devices import device_named, waits_for
 from wildtype.nn.graph_prior import graph_prior_kl_reference
 from wildtype.nn.perturbation_head import perturbation_attention_reference
 from wildtype.nn.sparse import SparseOperator
-from wildtype.profiling.machine import PeakMemory, machine, peak_in_fresh_process, take_turns
+from wildtype.profiling.machine import machine, peak_in_fresh_process, peak_memory, take_turns
 from wildtype.profiling.speed import random_relations
 from wildtype.profiling.synthetic_problem import CLIP
 from wildtype.seeds import derive, generator
@@ -55,6 +56,7 @@ def bench_step(
     batch_size: int = 4096,
     repeats: int = 3,
     seed: int = 0,
+    device: str = "cpu",
     reference: Reference = True,
 ) -> dict[str, Any]:
     """A training step of the cell transformer with all priors, without, and in the plain formulation.
@@ -71,18 +73,21 @@ def bench_step(
         Timed steps of each kind; medians are reported.
     seed : int
         Of graphs, weights and mutants.
+    device : str
+        ``cpu``, ``cuda`` or ``cuda:1``.
     reference : bool
         Also run one plain step, and compare loss and gradients.
     """
     problem = chosen(locals(), "repeats", "reference")
     model, organism, batch = _setup(problem)
-    bare = OrganismTensors(organism.features)
+    bare, wait = OrganismTensors(organism.features), waits_for(device_named(device))
     seconds = take_turns(
         {
             "priors": training_step(model, organism, batch, clip=CLIP),
             "no priors": training_step(model, bare, batch, clip=CLIP),
         },
         repeats,
+        synchronise=wait,
     )
     report: dict[str, Any] = {
         "machine": machine(),
@@ -100,7 +105,7 @@ def bench_step(
 
 def peak_above_import(problem: Problem) -> float:
     """Return the MiB that two training steps add to this process."""
-    with PeakMemory() as memory:
+    with peak_memory(device_named(problem["device"])) as memory:
         step = training_step(*_setup(problem), clip=CLIP)
         step()
         step()  # the second step holds the optimizer's moments, which the first one made
@@ -120,7 +125,8 @@ def _setup(problem: Problem) -> tuple[CellTransformer, OrganismTensors, MutantBa
     genes = np.argsort(draw.random((problem["batch_size"], min(n, 64))), axis=1)[:, :3]
     sets = [row[: 2 + i % 2] for i, row in enumerate(genes * (n // min(n, 64)))]
     table = MutantTable.from_sets(sets, value=draw.standard_normal(len(sets)))
-    return model, organism, MutantBatch.from_table(table)
+    on = device_named(problem["device"])
+    return model.to(on), organism.to(on), MutantBatch.from_table(table).to(on)
 
 
 def _against_plain(
@@ -160,7 +166,7 @@ def plain_formulations() -> Iterator[None]:
         q: Tensor, k: Tensor, lse: Tensor, op: SparseOperator, *, scale: float, rows: None, **settings: Any
     ) -> Any:
         assert settings == {"epsilon": 0.0, "normalised": False, "reduction": "mean"}, "the defaults alone"
-        inside = torch.arange(1, len(k))  # the first token is CLS, which no relation names
+        inside = torch.arange(1, len(k), device=k.device)  # the first token is CLS, which no relation names
         return checkpoint(graph_prior_kl_reference, q, k, op, scale=scale, inside=inside, use_reentrant=False)
 
     def perturbation(

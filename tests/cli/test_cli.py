@@ -160,7 +160,7 @@ def test_doctor_times_this_machine(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "screen of all triples of 6 genes" in shown.stdout
     assert "timing attention" in shown.stderr
     assert_one_sentence(wildtype("doctor", "--device", "cuda"), "--device=cuda is the device of --speed")
-    assert_one_sentence(wildtype("doctor", "--speed", "--device", "tpu9"), "--device='tpu9' is no device")
+    assert_one_sentence(wildtype("doctor", "--speed", "--device", "tpu9"), "device='tpu9' is no device")
 
 
 @pytest.mark.slow

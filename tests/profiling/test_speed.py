@@ -8,6 +8,7 @@ import pytest
 import torch
 
 from wildtype.errors import ConfigError
+from wildtype.nn.devices import waits_for
 from wildtype.profiling import speed
 from wildtype.profiling.speed import AttentionProblem, SpeedSizes, machine_speed
 
@@ -34,15 +35,15 @@ def test_four_measurements_of_a_machine() -> None:
 
 @pytest.mark.parametrize("name", ["gpu", "cuda:99", "meta"])
 def test_a_device_that_is_not_there_is_named(name: str) -> None:
-    with pytest.raises(ConfigError, match=f"--device='{name}'"):
+    with pytest.raises(ConfigError, match=f"device='{name}'"):
         machine_speed(name, sizes=TINY)
 
 
 def test_a_gpu_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
     waited: list[torch.device] = []
     monkeypatch.setattr(torch.cuda, "synchronize", waited.append)
-    speed._synchronise(torch.device("cuda"))()
-    speed._synchronise(torch.device("cpu"))()
+    waits_for(torch.device("cuda"))()
+    waits_for(torch.device("cpu"))()
     assert [str(device) for device in waited] == ["cuda"]
 
 

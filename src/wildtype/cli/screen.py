@@ -86,6 +86,9 @@ def command(
     ] = "best",
     evidence: Evidence = None,
     evidence_mapping: EvidenceMapping = None,
+    device: Annotated[
+        str, typer.Option(help="cpu, or cuda for a large screen by a model that reads no evidence.")
+    ] = "cpu",
     processes: Annotated[int, typer.Option(help="Number of processes; the result is the same.")] = 1,
     output: Annotated[
         Path | None,
@@ -141,6 +144,7 @@ def command(
         max_per_gene=max_per_gene,
         rank=rank,
         choose=choose,
+        device=device,
     )
     if slurm or dry_run:
         # The request is checked before anything is submitted: a mistake must not wait in a queue.

@@ -180,13 +180,15 @@ class PredictionCore:
         """Return the per-gene values [m, n] of one phenotype, by its position."""
         return self.checkpoint.predict_profiles(table, phenotype, self._wild_type)
 
-    def combinations(self, gene: Ints, kind: Kinds, order: int, condition: int = 0) -> SetPrediction | None:
+    def combinations(
+        self, gene: Ints, kind: Kinds, order: int, condition: int = 0, device: str = "cpu"
+    ) -> SetPrediction | None:
         """Return a faster prediction of many sets of few candidates, or None where the model offers none.
 
         Candidates are ``gene`` [c] perturbed by ``kind`` [c]. The values equal those of ``predict_with_sd``
-        up to rounding.
+        up to rounding, and are computed on ``device``.
         """
-        return self.checkpoint.combinations(gene, kind, order, condition, self._wild_type)
+        return self.checkpoint.combinations(gene, kind, order, condition, self._wild_type, device)
 
     def with_evidence(self, frame: pd.DataFrame) -> PredictionCore:
         """Return a core that also looks up a user's measurements; errors as in `own_evidence`."""
@@ -287,13 +289,15 @@ class ExtendedCore(PredictionCore):
                 out[np.flatnonzero(rows), : found.shape[1]] = found
         return out
 
-    def combinations(self, gene: Ints, kind: Kinds, order: int, condition: int = 0) -> SetPrediction | None:
+    def combinations(
+        self, gene: Ints, kind: Kinds, order: int, condition: int = 0, device: str = "cpu"
+    ) -> SetPrediction | None:
         """Return a faster prediction of sets, in which those without another gene are the base's; or None."""
-        inside = gene < len(self.base.genes)
-        own = self.base.combinations(gene[inside], kind[inside], order, condition) if inside.any() else None
+        inside, how = gene < len(self.base.genes), (order, condition, device)
+        own = self.base.combinations(gene[inside], kind[inside], *how) if inside.any() else None
         if inside.all():
             return own
-        wider = super().combinations(gene, kind, order, condition)
+        wider = super().combinations(gene, kind, *how)
         if wider is None or (own is None and inside.any()):
             return None
         place = np.cumsum(inside) - 1  # a member's number among those of the base

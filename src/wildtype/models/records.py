@@ -6,7 +6,7 @@ Legend: n genes · d width · b mutants · p phenotypes · c members of a screen
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import torch
@@ -117,6 +117,10 @@ class Members:
     kind: Tensor
     order: int
     condition: int = 0
+
+    def to(self, device: torch.device | str) -> Members:
+        """Return the same on another device."""
+        return replace(self, gene=self.gene.to(device), kind=self.kind.to(device))
 
 
 @dataclass(slots=True)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Sequence
+from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Self
@@ -186,19 +187,25 @@ class TrainedModel:
         order: int,
         condition: int,
         wild_type: WildType,
+        device: torch.device | str = "cpu",
     ) -> Callable[[NDArray[np.int64]], NDArray[np.float64]] | None:
         """Return a function from sets [M, order] of few members to predictions [M, p], or None.
 
         It equals ``predict`` and is faster; None where the model has no such path. Members are ``gene``
-        [c] with ``kind`` [c].
+        [c] with ``kind`` [c]. On another ``device`` than the CPU, a copy of the model encodes the wild type
+        there again.
         """
         members = Members(torch.from_numpy(gene), torch.from_numpy(kind), order, condition)
-        answer = self.model.combinations(wild_type, members, self.evidence)
+        model = self.model
+        if torch.device(device).type != "cpu":
+            model = deepcopy(model).to(device)
+            wild_type = model.encode(self.organism.to(device))
+        answer = model.combinations(wild_type, members.to(device), self.evidence)
         if answer is None:
             return None
 
         def predict(sets: NDArray[np.int64]) -> NDArray[np.float64]:
-            return self._in_units(answer(torch.from_numpy(sets)).double().numpy())
+            return self._in_units(answer(torch.from_numpy(sets).to(device)).double().cpu().numpy())
 
         return predict
 

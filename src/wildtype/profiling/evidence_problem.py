@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -59,7 +60,7 @@ class EvidenceProblem:
         """Return a new index of what was measured."""
         return EvidenceIndex(self.similarity, self.measured, 1, run=loops)
 
-    def lookups(self) -> dict[str, Callable[[], object]]:
+    def lookups(self) -> dict[str, Callable[[], Any]]:
         """Return the timed calls: measured mutants one edit away, and whole tokens with similarities."""
         part, asked = self.index().part(), self.queries
         arrays = (asked.gene, asked.offsets, asked.condition)

@@ -110,6 +110,30 @@ class PeakMemory:
         self.peak = _high_water_mib() if self.exact else _process_peak_mib()
 
 
+class PeakOnDevice:
+    """Measures the peak memory of torch's tensors on a GPU in a block, as `PeakMemory` does on the CPU."""
+
+    def __init__(self, device: Any) -> None:
+        self.device = device
+
+    def __enter__(self) -> Self:
+        import torch
+
+        torch.cuda.reset_peak_memory_stats(self.device)
+        self.before, self.peak = torch.cuda.memory_allocated(self.device) / MIB, float("nan")
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        import torch
+
+        self.peak = torch.cuda.max_memory_allocated(self.device) / MIB
+
+
+def peak_memory(device: Any) -> PeakMemory | PeakOnDevice:
+    """Return what measures the peak memory of a block that computes on a device."""
+    return PeakMemory() if device.type == "cpu" else PeakOnDevice(device)
+
+
 def high_water() -> float:
     """Return the highest resident memory since the last call, MiB; NaN if the system reports none."""
     try:

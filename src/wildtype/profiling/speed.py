@@ -19,7 +19,6 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn.functional import scaled_dot_product_attention
 
-from wildtype.errors import ConfigError
 from wildtype.evidence.reference import ReferenceMeasurements
 from wildtype.evidence.similarity import GeneSimilarity
 from wildtype.inference.predictor import Predictor
@@ -31,6 +30,7 @@ from wildtype.models.interface import organism_tensors
 from wildtype.models.registry import DEFAULT_MODEL, make_model, settings_of_model
 from wildtype.mutants import MutantTable
 from wildtype.nn.attention import attention_with_lse
+from wildtype.nn.devices import device_named, waits_for
 from wildtype.nn.graph_prior import graph_prior_kl
 from wildtype.nn.sparse import SparseOperator
 from wildtype.organism import GeneGraphs, GeneIndex, Organism, Relation
@@ -103,7 +103,7 @@ def machine_speed(
     ConfigError
         If there is no such device.
     """
-    place = _device(device)
+    place = device_named(device)
     sizes = sizes or SpeedSizes()
     measures: dict[str, Callable[[], dict[str, Any]]] = {
         "attention": lambda: _attention_speed(sizes, place, seed),
@@ -116,22 +116,6 @@ def machine_speed(
         log(name)
         found[name] = measure()
     return {"machine": machine(), "device": str(place), "sizes": asdict(sizes), **found}
-
-
-def _device(name: str) -> torch.device:
-    try:
-        device = torch.device(name)
-    except RuntimeError:
-        raise ConfigError(f"--device={name!r} is no device: give cpu or cuda") from None
-    count = torch.cuda.device_count()
-    if device.type not in ("cpu", "cuda") or (device.type == "cuda" and (device.index or 0) >= count):
-        raise ConfigError(f"--device={name!r}: torch sees {count} CUDA devices: give cpu, or one of these")
-    return device
-
-
-def _synchronise(device: torch.device) -> Callable[[], object]:
-    # A GPU runs kernels behind the program's back: without this the clock would time their launches alone.
-    return (lambda: torch.cuda.synchronize(device)) if device.type == "cuda" else (lambda: None)
 
 
 # ----------------------------------------------------------------------------------------------- attention
@@ -218,7 +202,7 @@ def _attention_speed(sizes: SpeedSizes, device: torch.device, seed: int) -> dict
     seconds = take_turns(
         {name: partial(value_and_gradients, step, inputs) for name, step in steps.items()},
         sizes.repeats,
-        synchronise=_synchronise(device),
+        synchronise=waits_for(device),
     )
     # The ratio of two formulations in one run says more than either time: the machine's load cancels in it.
     return {"seconds": seconds, "ratios": {"regularised_to_plain": seconds["regularised"] / seconds["plain"]}}
@@ -229,7 +213,7 @@ def _step_speed(sizes: SpeedSizes, device: torch.device, seed: int) -> dict[str,
     config = settings_of_model(DEFAULT_MODEL, sized)
     drawn = ProblemSizes(sizes.genes, relations=4, edges=20 * sizes.genes, batch_size=sizes.batch_size)
     made = synthetic_step(config, drawn, seed=seed, device=str(device))
-    seconds = take_turns({"step": made.step}, sizes.repeats, synchronise=_synchronise(device))["step"]
+    seconds = take_turns({"step": made.step}, sizes.repeats, synchronise=waits_for(device))["step"]
     return {"seconds_per_step": seconds, "mutants_per_second": sizes.batch_size / seconds}
 
 

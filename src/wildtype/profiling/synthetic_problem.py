@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from dataclasses import asdict, dataclass, replace
 from functools import cache
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
@@ -15,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wildtype.errors import ConfigError
-from wildtype.profiling.machine import PeakMemory, peak_in_fresh_process
+from wildtype.profiling.machine import PeakMemory, PeakOnDevice, peak_in_fresh_process
 
 if TYPE_CHECKING:
     import torch
@@ -295,20 +296,20 @@ def training_steps(
     def measure(sizes: ProblemSizes) -> Trial:
         import torch
 
-        on_gpu = torch.device(device).type == "cuda"
-        before = 0
-        if on_gpu:
-            torch.cuda.reset_peak_memory_stats(device)
-            before = torch.cuda.memory_allocated(device)
-        made = synthetic_step(config, sizes, seed=seed, loss=loss, device=device, bf16=bf16)
-        made.step()  # compiles kernels and makes the optimizer's moments, which later steps do not
-        peak_mib = peak(sizes) if memory and not on_gpu else None
-        if on_gpu:
-            peak_mib = (torch.cuda.max_memory_allocated(device) - before) / 2**20
+        from wildtype.nn.devices import waits_for
+
+        place = torch.device(device)
+        wait, on_gpu = waits_for(place), place.type != "cpu"
+        with PeakOnDevice(place) if on_gpu else nullcontext() as held:
+            made = synthetic_step(config, sizes, seed=seed, loss=loss, device=device, bf16=bf16)
+            made.step()  # compiles kernels and makes the optimizer's moments, which later steps do not
+        if held is not None:
+            peak_mib: float | None = held.peak - held.before
+        else:
+            peak_mib = peak(sizes) if memory else None
 
         def now() -> float:
-            if on_gpu:  # kernels are queued: the clock must not be read before they end
-                torch.cuda.synchronize(device)
+            wait()
             return clock()
 
         def seconds() -> float:

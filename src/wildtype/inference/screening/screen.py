@@ -56,6 +56,7 @@ class ScreenRequest:
     interval: float | None = None
     rank: str = "prediction"
     choose: str = "best"
+    device: str = "cpu"
 
 
 def screen_mutants(
@@ -140,8 +141,21 @@ def make_screen(core: PredictionCore, request: ScreenRequest) -> tuple[Screen, f
         single = MutantTable.from_matrix(gene[:, None], kind=kind, condition=np.full(len(gene), condition))
         alone = core.predict_with_sd(single)[0][:, list(outputs)]
     constraints = _constraints(core, request)
-    screen = Screen(design, gene, kind, constraints, outputs, directions, keep, condition, PIECE, alone)
-    return screen, exempt
+    found = Screen(
+        design,
+        gene,
+        kind,
+        constraints,
+        outputs,
+        directions,
+        keep,
+        condition,
+        PIECE,
+        alone,
+        # Whether it is there is asked where it is used: shards may be submitted and merged on other machines.
+        request.device,
+    )
+    return found, exempt
 
 
 def _outputs(core: PredictionCore, request: ScreenRequest) -> tuple[int, ...]:

@@ -30,6 +30,7 @@ from wildtype.files import content_hash, writing
 from wildtype.inference.core import PredictionCore, Source
 from wildtype.inference.screening.constraints import Constraints
 from wildtype.inference.screening.designs import Design, Mutants
+from wildtype.nn.devices import device_named
 from wildtype.plugins import load_plugins, plugin_paths
 from wildtype.unpacking import read_arrays
 
@@ -111,6 +112,8 @@ class Screen:
     alone : float64 [c, p] or None
         What is predicted of every member alone, for each of the outputs to rank by. Mutants are then ranked
         by their prediction minus the product over their members; None: by the prediction.
+    device : str
+        Where mutants are predicted: ``cpu``, ``cuda`` or ``cuda:1``.
     """
 
     design: Design
@@ -123,6 +126,7 @@ class Screen:
     condition: int = 0
     piece: int = PIECE
     alone: NDArray[np.float64] | None = None
+    device: str = "cpu"
 
     @property
     def pieces(self) -> int:
@@ -213,14 +217,27 @@ class ScreenResult:
 
 
 class ScreenWorker:
-    """Predicts pieces of a screen."""
+    """Predicts pieces of a screen.
+
+    Raises
+    ------
+    ConfigError
+        If the device is not there, or does not predict this screen.
+    """
 
     def __init__(self, core: PredictionCore, screen: Screen) -> None:
         self.core, self.screen = core, screen
+        device_named(screen.device)
         design, gene = screen.design, screen.gene
         self._fast = None
         if design.count >= OFTEN * len(gene):
-            self._fast = core.combinations(gene, screen.kind, design.order, screen.condition)
+            how = design.order, screen.condition, screen.device
+            self._fast = core.combinations(gene, screen.kind, *how)
+        if self._fast is None and screen.device != "cpu":
+            raise ConfigError(
+                f"device={screen.device!r}: this screen is predicted mutant by mutant on the CPU, since it "
+                f"is small, or its model reads evidence or has no tables of members: leave the device out"
+            )
 
     def __call__(self, piece: int) -> ScreenResult:
         """Return the result of one piece."""
@@ -291,6 +308,8 @@ def run(
     """
     if processes < 1:
         raise ConfigError(f"processes={processes}: give at least one")
+    if processes > 1 and screen.device != "cpu":
+        raise ConfigError(f"processes={processes}: one process feeds a device: take processes=1, or the CPU")
     source = core.source if processes > 1 else None
     if processes > 1 and source is None:
         raise ConfigError(

@@ -32,6 +32,8 @@ ROOM = 1 << 30
 """Bytes that one table may take."""
 CHUNK = 4096
 """Sets that pass the layers together: what is made of them stays in the cache."""
+ON_A_GPU = 1 << 16
+"""The same on a GPU."""
 ADDITIVE = ("sum", "mean")
 PairTerm = Callable[[Tensor, Tensor], Tensor]
 
@@ -75,7 +77,7 @@ class OwnReads:
         keys = split(cell.keys)
         read, lse = attention_with_lse(query[None], keys[None], split(cell.values)[None], scale=1.0)
         self.query, self.lse, self.keys, self.delta = query, lse[0], keys[:, gene], split(delta)
-        one = torch.arange(len(gene))
+        one = torch.arange(len(gene), device=gene.device)
         self.alone = read[0].transpose(0, 1).flatten(1) + self._told(one, one)
 
     def together(self, left: Tensor, right: Tensor) -> Tensor:
@@ -133,7 +135,7 @@ class SetTables:
         self.effects = None
         if head.additive is not None:
             assert self.part is not None  # the model was made with channels of similarity
-            effects = torch.from_numpy(self.part.effects)[members.gene, : self.outputs]
+            effects = torch.from_numpy(self.part.effects).to(u)[members.gene, : self.outputs]
             self.effects = head.additive * effects * head.scalar
         self.summaries: list[tuple[Summaries, Tensor]] = []
         self.by_pair: list[PairTerm] = []
@@ -167,7 +169,9 @@ class SetTables:
         count = len(u) * (len(u) - 1) // 2 if self.by_pair and k > 2 else 0
         self.kept = 0 < 4 * self.own.shape[1] * count <= ROOM
         self.pairs = u.new_empty(count if self.kept else 0, self.own.shape[1])
-        self.there = torch.zeros(len(self.pairs), dtype=torch.bool)
+        self.there = torch.zeros(len(self.pairs), dtype=torch.bool, device=u.device)
+        # A GPU has its memory for itself, and waits between small pieces.
+        self.chunk = CHUNK if u.device.type == "cpu" else ON_A_GPU
 
     @staticmethod
     def applies(head: PerturbationHead, members: int) -> bool:
@@ -193,11 +197,11 @@ class SetTables:
             self._fill(sets)
 
         def part(first: int, last: int) -> None:
-            for start in range(first, last, CHUNK):
-                chunk = slice(start, min(start + CHUNK, last))
+            for start in range(first, last, self.chunk):
+                chunk = slice(start, min(start + self.chunk, last))
                 out[chunk] = self._answer(sets[chunk])
 
-        shares(len(sets), part)
+        self._shares(len(sets), part)
         return out
 
     def _answer(self, sets: Tensor) -> Tensor:
@@ -221,7 +225,7 @@ class SetTables:
             split(self.cell.keys),
             split(self.cell.values),
             self.members.gene[sets].reshape(-1),
-            torch.arange(0, m * k + 1, k),
+            torch.arange(0, m * k + 1, k, device=sets.device),
             split(embedding(sets.reshape(-1), self.delta)),
             shared=self.wild_type.encoded,
         )
@@ -241,6 +245,10 @@ class SetTables:
             out += term(left, right)
         return out
 
+    def _shares(self, count: int, work: Callable[[int, int], None]) -> None:
+        """Call work(first, last) on ranges of so many things: those of a GPU are one."""
+        shares(count, work, together=self.own.device.type == "cpu")
+
     def _fill(self, sets: Tensor) -> None:
         """Compute the rows of pairs that no earlier set contained."""
         # A mask instead of unique(): sets repeat the same pairs many times, and marking needs no sort.
@@ -249,10 +257,10 @@ class SetTables:
         missing = (wanted & ~self.there).nonzero()[:, 0]
 
         def part(first: int, last: int) -> None:
-            for at in torch.split(missing[first:last], CHUNK):
+            for at in torch.split(missing[first:last], self.chunk):
                 self.pairs[at] = self._terms(*_pair(at))
 
-        shares(len(missing), part)
+        self._shares(len(missing), part)
         self.there |= wanted
 
     def _relations(self, weight: Tensor, left: Tensor, right: Tensor) -> Tensor:
@@ -260,8 +268,9 @@ class SetTables:
         assert relations is not None
         assert self.part is not None
         left, right = self.members.gene[left], self.members.gene[right]
-        i, j = left.numpy(), right.numpy()
-        alike, traits = (torch.from_numpy(x) for x in (self.part.similar(i, j), self.part.traits_of(i, j)))
+        i, j = left.cpu().numpy(), right.cpu().numpy()
+        found = self.part.similar(i, j), self.part.traits_of(i, j)
+        alike, traits = (torch.from_numpy(x).to(left.device) for x in found)
         return relations.of_pairs(self.wild_type, left, right, alike, traits) @ weight
 
 
@@ -275,7 +284,7 @@ def _products(row: Tensor, weight: Tensor, left: Tensor, right: Tensor) -> Tenso
 
 def _ends(sets: Tensor) -> tuple[Tensor, Tensor]:
     """Return both members of every pair in each set [m, k (k - 1) / 2]."""
-    left, right = torch.triu_indices(sets.shape[1], sets.shape[1], 1)
+    left, right = torch.triu_indices(sets.shape[1], sets.shape[1], 1, device=sets.device)
     return sets[:, left], sets[:, right]
 
 
