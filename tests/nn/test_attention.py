@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from wildtype.errors import ShapeError
@@ -22,9 +22,17 @@ def values_and_gradients(attend, q, k, v, through=(True, True), **options):
     return [*results, *torch.autograd.grad(sum(losses), inputs)]
 
 
-@settings(max_examples=60, deadline=None)
+@pytest.fixture(params=["kernels", "tiles"])
+def path(request, monkeypatch):
+    """The way that attention takes: the kernels of a CPU, or tiles of few queries where there are none."""
+    if request.param == "tiles":
+        monkeypatch.setattr("wildtype.nn.attention._has_flash", lambda q, width: False)
+        monkeypatch.setattr("wildtype.nn.tiled_attention.TILE", 30)
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
-def test_all_paths_agree(data):
+def test_all_paths_agree(path, data):
     draw = data.draw
     batch, heads, queries, keys = (draw(st.integers(1, top)) for top in (2, 3, 6, 7))
     width, width_v = draw(st.integers(1, 20)), draw(st.integers(1, 20))
@@ -44,7 +52,7 @@ def test_all_paths_agree(data):
             torch.testing.assert_close(x, y, rtol=tolerance, atol=tolerance)
 
 
-def test_gradients_are_those_of_finite_differences():
+def test_gradients_are_those_of_finite_differences(path):
     torch.manual_seed(0)
     q, k, v = (torch.randn(1, 2, n, d, dtype=F64, requires_grad=True) for n, d in ((3, 3), (4, 3), (4, 2)))
     outside = torch.tensor([True, False, False, True])
@@ -64,7 +72,7 @@ def test_long_sequences_cross_the_blocks_of_the_kernel(keys):
         torch.testing.assert_close(x.double(), y, rtol=1e-5, atol=1e-5)
 
 
-def test_outside_key_that_holds_nearly_all_the_mass():
+def test_outside_key_that_holds_nearly_all_the_mass(path):
     """1 − Σα would be 0 here: the inside part is about exp(−200) of the row."""
     torch.manual_seed(0)
     q, k, v = torch.randn(3, 1, 1, 5, 4, dtype=F64)
@@ -86,7 +94,7 @@ def test_outside_key_that_holds_nearly_all_the_mass():
         torch.testing.assert_close(x.double(), y, rtol=1e-4, atol=1e-3)
 
 
-def test_all_keys_outside_but_one():
+def test_all_keys_outside_but_one(path):
     torch.manual_seed(0)
     q, k, v = torch.randn(3, 1, 1, 4, 3, dtype=F64)
     out, lse = attention_with_lse(q, k, v, outside=torch.tensor([0, 1, 3]), scale=1.0)
@@ -105,7 +113,7 @@ def test_repeated_outside_positions_and_masks_mean_the_same():
         assert torch.equal(x, y)
 
 
-def test_merging_key_by_key_is_attention():
+def test_merging_key_by_key_is_attention(path):
     torch.manual_seed(0)
     q, k, v = torch.randn(3, 2, 2, 5, 3, dtype=F64)
     out, lse = v[:, :, :1].expand(2, 2, 5, 3), (q * k[:, :, :1]).sum(-1)
@@ -116,7 +124,7 @@ def test_merging_key_by_key_is_attention():
         torch.testing.assert_close(x, y)
 
 
-def test_strided_inputs():
+def test_strided_inputs(path):
     torch.manual_seed(0)
     tokens = torch.randn(2, 5, 3 * 4, dtype=F64)
     q, k, v = (tokens.roll(i, 0).unflatten(-1, (3, 4)).transpose(1, 2) for i in range(3))
@@ -126,7 +134,7 @@ def test_strided_inputs():
         torch.testing.assert_close(x, y)
 
 
-def test_halves_keep_lse_in_float32():
+def test_halves_keep_lse_in_float32(path):
     torch.manual_seed(0)
     q, k, v = torch.randn(3, 1, 2, 6, 8).bfloat16()
     out, lse = attention_with_lse(q, k, v, outside=torch.tensor([0]))
@@ -136,7 +144,7 @@ def test_halves_keep_lse_in_float32():
     torch.testing.assert_close(lse.double(), expected[1], rtol=1e-4, atol=1e-4)
 
 
-def test_backward_may_run_twice_on_a_retained_graph():
+def test_backward_may_run_twice_on_a_retained_graph(path):
     q, k, v = (x.requires_grad_() for x in torch.randn(3, 1, 1, 4, 3))
     out, lse = attention_with_lse(q, k, v)
     loss = out.sum() + lse.sum()
@@ -144,7 +152,7 @@ def test_backward_may_run_twice_on_a_retained_graph():
     assert torch.equal(first, torch.autograd.grad(loss, q)[0])
 
 
-def test_second_derivatives_are_refused_by_kernels_and_given_by_the_reference():
+def test_second_derivatives_are_refused_by_kernels_and_given_by_the_reference(path):
     torch.manual_seed(0)
     q, k, v = (x.requires_grad_() for x in torch.randn(3, 1, 1, 3, 2, dtype=F64))
     out, lse = attention_with_lse(q, k, v)
@@ -153,7 +161,7 @@ def test_second_derivatives_are_refused_by_kernels_and_given_by_the_reference():
     assert torch.autograd.gradgradcheck(attention_with_lse_reference, (q, k, v))
 
 
-def test_devices_without_a_kernel_take_the_reference():
+def test_devices_without_a_kernel_take_tiles():
     assert _has_flash(torch.empty(1), 16)
     assert not _has_flash(torch.empty(1, device="meta"), 16)
     assert not _has_flash(torch.empty(1, dtype=torch.complex64), 16)

@@ -15,7 +15,8 @@ AVX2, torch 2.13, N = 6,607, 8 heads, float32) forward and backward take 0.52 s 
 and 2.23 at 9, 0.33 and 0.89 at 16.
 
 Kernels: FlashAttention-2 (Dao, 2023), as shipped in torch for CPU and CUDA; narrow heads that are trained on
-a CPU take our own (`narrow_attention`), which needs no appended channel.
+a CPU take our own (`narrow_attention`), which needs no appended channel. A GPU has no such kernel for float32
+and float64: there queries are taken tile by tile (`tiled_attention`).
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from wildtype.errors import ShapeError
+from wildtype.nn import tiled_attention
 from wildtype.nn.shapes import expect_index, expect_not_empty, expect_shape
 from wildtype.nn.sparse import promoted
 
@@ -163,9 +165,13 @@ def _attend(q: Tensor, k: Tensor, v: Tensor, scale: float) -> tuple[Tensor, Tens
     trained = torch.is_grad_enabled() and (q.requires_grad or k.requires_grad or v.requires_grad)
     width = padded_width(q.shape[-1], v.shape[-1], trained)
     if not _has_flash(q, width):
-        return attention_with_lse_reference(q, k, v, scale=scale)
+        whole = (promoted(x) for x in (q, k, v))
+        out, lse = _OwnWithLse.apply(*whole, scale, tiled_attention)  # type: ignore[no-untyped-call]
+        return out.to(q.dtype), lse
     if trained and _is_narrow(q, k, v, scale):
-        out, lse = _NarrowWithLse.apply(q, k, v, scale)  # type: ignore[no-untyped-call]
+        from wildtype.nn import narrow_attention
+
+        out, lse = _OwnWithLse.apply(q, k, v, scale, narrow_attention)  # type: ignore[no-untyped-call]
     else:
         out, lse = _FlashWithLse.apply(q, k, v, scale, width)  # type: ignore[no-untyped-call]
     return out, lse
@@ -248,35 +254,31 @@ class _FlashWithLse(torch.autograd.Function):
         return *(g[..., :w] for g, w in zip(grads_qkv, widths, strict=True)), None, None
 
 
-class _NarrowWithLse(torch.autograd.Function):
-    """Our own flash attention, whose backward pass takes the gradient in lse as it comes."""
+class _OwnWithLse(torch.autograd.Function):
+    """Our own attention, by a module whose backward pass takes the gradient in lse as it comes."""
 
     @staticmethod
-    def forward(ctx: Any, q: Tensor, k: Tensor, v: Tensor, scale: float) -> tuple[Tensor, Tensor]:
-        from wildtype.nn import narrow_attention
-
+    def forward(ctx: Any, q: Tensor, k: Tensor, v: Tensor, scale: float, by: Any) -> tuple[Tensor, Tensor]:
         lead = q.shape[:2]
         q, k, v = (x.flatten(0, 1) for x in (q, k, v))
-        out, lse = narrow_attention.forward(q, k, v, scale)
+        out, lse = by.forward(q, k, v, scale)
         ctx.save_for_backward(q, k, v, out, lse)
-        ctx.scale, ctx.lead = scale, lead
+        ctx.scale, ctx.by, ctx.lead = scale, by, lead
         ctx.set_materialize_grads(False)
         return out.view(*lead, *out.shape[1:]), lse.view(*lead, -1)
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor | None) -> tuple[Tensor | None, ...]:
-        from wildtype.nn import narrow_attention
-
         if torch.is_grad_enabled():
             raise RuntimeError(_NO_DOUBLE_BACKWARD)
         grad_out, grad_lse = grads
         if grad_out is None and grad_lse is None:
-            return None, None, None, None
+            return None, None, None, None, None
         q, k, v, out, lse = ctx.saved_tensors
         grad = torch.zeros_like(out) if grad_out is None else grad_out.flatten(0, 1)
         # dS_ij = α_ij (dO_i · V_j − shift_i), with D_i = dO_i · O_i less the gradient that arrives in lse_i.
         shift = (grad * out).sum(-1)
         if grad_lse is not None:
             shift = shift - grad_lse.flatten(0, 1)
-        back = narrow_attention.backward(q, k, v, lse, grad, shift, ctx.scale)
-        return *(g.reshape(*ctx.lead, *g.shape[1:]) for g in back), None
+        back = ctx.by.backward(q, k, v, lse, grad, shift, ctx.scale)
+        return *(g.reshape(*ctx.lead, *g.shape[1:]) for g in back), None, None
