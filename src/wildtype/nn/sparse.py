@@ -135,12 +135,13 @@ class _Csr:
         flat = x.reshape(self.shape[1], math.prod(x.shape[1:]))
         if not len(self.columns):
             return x.new_zeros(self.shape[0], *x.shape[1:])
-        # A tile of 256 columns of the source stays in the caches while MKL walks the rows; all columns do
-        # not.
+        # A tile of 256 columns of the source stays in the caches of a CPU while MKL walks the rows; all
+        # columns do not.
         out = flat.new_empty(self.shape[0], flat.shape[1])
+        wide = _TILE if x.device.type == "cpu" else max(flat.shape[1], 1)
         with torch.autocast(x.device.type, enabled=False):
-            for start in range(0, flat.shape[1], _TILE):
-                tile = slice(start, start + _TILE)
+            for start in range(0, flat.shape[1], wide):
+                tile = slice(start, start + wide)
                 torch.mm(self.matrix(x.dtype), flat[:, tile], out=out[:, tile])
         return out.reshape(self.shape[0], *x.shape[1:])
 

@@ -52,8 +52,10 @@ from wildtype.nn.sparse import SparseOperator
 from wildtype.nn.threads import each
 from wildtype.phases import phase
 
-NODES = 8192
-"""Nodes of the mutants that pass together, unless the settings say how many mutants."""
+NODES = {"cpu": 1 << 13, "cuda": 1 << 20}
+"""Nodes of the mutants that pass together on a device, unless the settings say how many mutants: the states
+of a tile stay in the caches of a CPU, and keep a GPU busy.
+"""
 SLAB = 64
 """Mutants whose first layer is computed together."""
 Read = Callable[[Tensor, Tensor], Tensor]
@@ -289,7 +291,8 @@ class DifferenceGNN(Model):
         self, wild_type: DifferenceWildType, mutants: MutantBatch, context: Tensor | None, read: Read
     ) -> Tensor:
         """What is read off the pooled differences [b, ·], a slab of mutants at a time."""
-        tile = self.config.tile or max(1, NODES // max(self.genes, 1))
+        nodes = NODES.get(wild_type.cls.device.type, NODES["cpu"])
+        tile = self.config.tile or max(1, nodes // max(self.genes, 1))
         slab = max(SLAB, tile)
         if context is None:
             context = wild_type.cls.new_zeros(len(mutants), self.config.width)
