@@ -74,8 +74,8 @@ class DifferenceGNNConfig:
     )
     tile: int = setting(
         0,
-        "Mutants that pass the upper layers together; 0: as many as have about 8,192 nodes, or a million on a "
-        "GPU. 1 is fastest on a CPU for graphs of thousands of genes, whose states then stay in the cache.",
+        "Mutants that pass the upper layers together; 0: as many as have about 8,192 nodes, and a million on "
+        "a GPU. 1 is fastest on a CPU for graphs of thousands of genes, whose states then stay in the cache.",
         minimum=0,
     )
 
