@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import numba
 import pytest
@@ -122,6 +123,23 @@ def test_what_is_called_may_change(
     assert run_caller(PARTS) == "112 0"
     assert run_caller(PARTS) == "112 1"
     assert run_caller(PARTS.replace(before, after)) == f"{total} 0"
+
+
+def is_even(n: int) -> bool:
+    return n == 0 or odd.py_func(n - 1)
+
+
+def is_odd(n: int) -> bool:
+    return n > 0 and even.py_func(n - 1)
+
+
+even, odd = SimpleNamespace(py_func=is_even), SimpleNamespace(py_func=is_odd)
+
+
+def test_functions_that_call_each_other_are_one_file() -> None:
+    found = list(compiled._parts(is_even))
+    assert found
+    assert all(part.startswith(__file__) for part in found)
 
 
 def test_code_that_names_a_class_that_is_no_more_is_compiled_anew(

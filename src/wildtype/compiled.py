@@ -78,8 +78,10 @@ def _kept_code() -> type:
     return KeptCode
 
 
-def _parts(function: Callable[..., Any]) -> Iterator[str]:
+def _parts(function: Callable[..., Any], *above: Callable[..., Any]) -> Iterator[str]:
     """Yield what else is part of a function's code: the files of what it calls, and its constants."""
+    if function in above:  # a module that is loaded again knows the functions that call each other
+        return
     for name in function.__code__.co_names:
         value = function.__globals__.get(name)
         called: Any = getattr(value, "py_func", value)
@@ -90,7 +92,7 @@ def _parts(function: Callable[..., Any]) -> Iterator[str]:
         elif value is not None and not isinstance(value, ModuleType):
             yield f"{name} = {value!r}"
         if called is not value:
-            yield from _parts(called)
+            yield from _parts(called, function, *above)
 
 
 @functools.cache
