@@ -14,6 +14,7 @@ import sys
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from pickle import UnpicklingError
 from types import ModuleType
 from typing import Any
 
@@ -22,6 +23,8 @@ from wildtype.files import cache_dir
 FOLDER = "compiled"
 CHOSEN = "NUMBA_CACHE_DIR"
 """Variable by which a user chooses another folder."""
+UNREADABLE = UnpicklingError, EOFError, ImportError, AttributeError, LookupError, TypeError, ValueError
+"""What the pickle of other sources, or a damaged one, may raise."""
 
 
 def njit(signatures: Sequence[Any] = (), /, **options: Any) -> Any:
@@ -69,7 +72,7 @@ def _kept_code() -> type:
         def load_overload(self, *which: Any) -> Any:
             try:
                 return super().load_overload(*which)
-            except Exception:
+            except UNREADABLE:
                 # Code of other sources may name modules and classes that are no more: numba reads these names
                 # before it compares the sources. It is compiled anew.
                 self.flush()
