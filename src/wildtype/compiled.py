@@ -14,7 +14,6 @@ import sys
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from pickle import UnpicklingError
 from types import ModuleType
 from typing import Any
 
@@ -23,8 +22,8 @@ from wildtype.files import cache_dir
 FOLDER = "compiled"
 CHOSEN = "NUMBA_CACHE_DIR"
 """Variable by which a user chooses another folder."""
-UNREADABLE = UnpicklingError, EOFError, ImportError, AttributeError, LookupError, TypeError, ValueError
-"""What the pickle of other sources, or a damaged one, may raise."""
+UNREADABLE = EOFError, ImportError, AttributeError, LookupError, TypeError, ValueError
+"""What reading the code of other sources may raise."""
 
 
 def njit(signatures: Sequence[Any] = (), /, **options: Any) -> Any:
