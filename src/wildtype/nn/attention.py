@@ -37,7 +37,7 @@ _CUDA_MAX_WIDTH = 256
 _NARROW = 20  # widest heads for which our own CPU kernel is the faster one
 _WORTH_COMPILING = 2**24  # attention weights
 _NO_DOUBLE_BACKWARD = (
-    "attention_with_lse: flash kernels have no double backward (create_graph=True); "
+    "attention_with_lse: kernels and tiles have no double backward (create_graph=True); "
     "use attention_with_lse_reference for second derivatives"
 )
 _TAME = 1e6  # logits that may be larger, or are not numbers, are left to torch's kernel
@@ -71,7 +71,7 @@ def attention_with_lse(
     ShapeError
         Shapes or dtypes do not agree, there are no queries, or no inside keys.
     RuntimeError
-        A second derivative is asked of a flash kernel.
+        A second derivative is asked for.
     """
     _check(q, k, v)
     scale = q.shape[-1] ** -0.5 if scale is None else scale
