@@ -6,7 +6,15 @@ from typing import get_args
 
 import pytest
 
-from wildtype.evidence.column_families import FAMILIES, Family, closed_forms, family_of, not_of, rising
+from wildtype.evidence.column_families import (
+    FAMILIES,
+    Family,
+    closed_forms,
+    family_of,
+    not_of,
+    rising,
+    stand_ins,
+)
 
 EXPECTED: dict[Family | None, list[str]] = {
     None: ["unseen genes", "reduced strains"],
@@ -44,3 +52,9 @@ def test_answers_by_themselves_and_units_go_with_the_name() -> None:
     names = ["completed", "alike physical", "one by physical", "one by physical weight", "rate negative low"]
     assert closed_forms(names).tolist() == [True, False, False, False, True]
     assert rising(names).tolist() == [True, False, True, False, False]
+
+
+def test_what_another_screen_lets_expect_stands_in_for_what_it_did_not_measure() -> None:
+    of_a = ["screen a", "screen a completed", "screen a by kernel", "screen a alike"]
+    names = ["completed", "screen b", *of_a, "screen pooled completed", "screen pooled by kernel"]
+    assert stand_ins(names).tolist() == [-1, -1, 3, 4, -1, -1, 7, -1]

@@ -16,6 +16,7 @@ from tests.screened import screened_dataset, strain_crosses
 from wildtype.datasets import Dataset
 from wildtype.datasets.cross_draws import grid_of
 from wildtype.errors import ConfigError
+from wildtype.evidence.column_families import stand_ins
 from wildtype.evidence.pair_matrix import PairMatrix
 from wildtype.experiments import data as module
 from wildtype.experiments.data import prepare
@@ -206,6 +207,12 @@ def test_few_pairs_weigh_what_a_grid_says(scores: Dataset, tmp_path: Path) -> No
     assert all(len(forest) == 0 for forest in two.model.forests.values())
     rows = dataset.table
     np.testing.assert_array_equal(two.predict(rows), done.predictor.checkpoint.predict(rows))
+    assert two.pairs is not None
+    for linear in two.model.linear.values():
+        used = {two.pairs.names[i] for i in np.flatnonzero(linear.weight)}
+        assert used <= {f"screen tiny-screen{end}" for end in ("", " completed", " by kernel")}
+        # A pair that the grid did not cross, or of a gene that it lacks, is answered in the same unit.
+        np.testing.assert_array_equal(linear.stand_in, stand_ins(two.pairs.names))
 
 
 def test_pairs_that_a_grid_says_nothing_of_keep_their_own_model(

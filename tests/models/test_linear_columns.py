@@ -58,6 +58,36 @@ def test_it_is_loaded_with_its_sizes_and_older_models_have_none() -> None:
     assert not len(older)
 
 
+def test_a_column_that_is_not_a_number_is_read_from_the_one_that_stands_in_for_it() -> None:
+    x, y, weights = problem()
+    x[::3, 3] = np.nan
+    x[::21, 4] = np.nan  # in some rows the stand-in's stand-in is read, and in some there is none either
+    stand_in = np.array([-1, 3, -1, 4, -1])
+    filled = x.copy()
+    filled[:, 3] = np.where(np.isnan(x[:, 3]), x[:, 4], x[:, 3])
+    filled[:, 1] = np.where(np.isnan(x[:, 1]), filled[:, 3], x[:, 1])
+    assert np.isnan(filled[:, 1]).any()
+    for rising in (True, False):
+        model = LinearColumns.fit(x, y, weights, np.ones(5, bool), rising=rising, stand_in=stand_in)
+        plain = LinearColumns.fit(filled, y, weights, np.ones(5, bool), rising=rising)
+        assert torch.equal(model.weight, plain.weight)
+        asked = torch.from_numpy(x)
+        assert torch.equal(model(asked), plain(torch.from_numpy(filled)))
+        assert np.array_equal(asked.numpy(), x, equal_nan=True), "columns that are read are written over"
+    other = LinearColumns()
+    other.load_state_dict(model.state_dict())
+    assert torch.equal(other(torch.from_numpy(x)), model(torch.from_numpy(x)))
+
+
+def test_a_model_of_before_there_were_stand_ins_counts_what_is_no_number_as_0() -> None:
+    x, y, weights = problem()
+    model = LinearColumns.fit(x, y, weights, np.ones(5, bool), rising=True)
+    stored = {name: value for name, value in model.state_dict().items() if name != "stand_in"}
+    other = LinearColumns()
+    other.load_state_dict(stored)
+    assert torch.equal(other(torch.from_numpy(x)), model(torch.from_numpy(x)))
+
+
 def test_errors_of_left_out_rows_are_those_of_a_fit_without_them() -> None:
     x, y, _ = problem()
     model = LinearColumns.fit(x, y, np.ones(200), np.ones(5, bool), rising=False)

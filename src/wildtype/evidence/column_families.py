@@ -26,6 +26,9 @@ Family = Literal[
 
 SCREEN = "screen "
 """Begins the names of columns of another screen."""
+COMPLETED = " completed"
+BY_KERNEL = " by kernel"
+"""End the names of columns of what another screen lets expect: of two of its strains, and of any genes."""
 ALIKE = " alike"
 """Ends the name of that one of them that is in no unit of the screen."""
 RISING = ("effect", "rank ", "completed", "kernel ", "one by ", "both by ", "two-step ridge", SCREEN)
@@ -80,3 +83,19 @@ def closed_forms(names: Sequence[str]) -> NDArray[np.bool_]:
 def of_screens(names: Sequence[str]) -> NDArray[np.bool_]:
     """Return which columns [f] are what other screens say."""
     return np.array([name.startswith(SCREEN) for name in names], bool)
+
+
+def stand_ins(names: Sequence[str]) -> NDArray[np.int64]:
+    """Return the column [f] that says the same with less to go by, where a column is not a number; -1: none.
+
+    Where another screen did not measure a pair, its completion stands in, and where it lacks a gene, kernel
+    ridge.
+    """
+    place = {name: i for i, name in enumerate(names)}
+    found = np.full(len(names), -1, np.int64)
+    for i, name in enumerate(names):
+        if name.startswith(SCREEN):
+            completed = name.endswith(COMPLETED)
+            less = name.removesuffix(COMPLETED) + BY_KERNEL if completed else name + COMPLETED
+            found[i] = place.get(less, -1)
+    return found

@@ -14,7 +14,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from wildtype.evidence.column_families import ALIKE, SCREEN
+from wildtype.evidence.column_families import ALIKE, BY_KERNEL, COMPLETED, SCREEN
 from wildtype.evidence.completion import (
     Additive,
     Spectrum,
@@ -32,7 +32,7 @@ from wildtype.evidence.row_products import row_products
 from wildtype.organism.similarity import unit_rows
 
 RANK = 60
-COMPLETED = 100
+COMPLETED_RANK = 100
 """Rank of the completed matrix, whose vectors kernel ridge predicts for genes that the screen lacks."""
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float32]
@@ -90,7 +90,7 @@ class ScreenColumns:
         found = smoothed(residual, matrix.known, near, run)
         write_unknown(residual, matrix.known, found)
         self._unit = unit_rows(solution.profiles())
-        whole: Spectrum = spectrum(smoothed(residual, None, near, run), COMPLETED, seed=seed)
+        whole: Spectrum = spectrum(smoothed(residual, None, near, run), COMPLETED_RANK, seed=seed)
         del residual
         found += additive.matrix()
         self.completed = found
@@ -101,7 +101,7 @@ class ScreenColumns:
 
     def __call__(self, gene: Ints, kind: NDArray[np.uint8]) -> list[tuple[str, Floats]]:
         """Return names and values [m] of the columns of pairs of genes [m, 2], perturbed by ``kind``."""
-        ends = (*([""] if self._measured else []), " completed", " by kernel", ALIKE)
+        ends = (*([""] if self._measured else []), COMPLETED, BY_KERNEL, ALIKE)
         names = [f"{self.name}{what}" for what in ends]
         if not len(self.matrix):
             return [(name, np.full(len(gene), np.nan, np.float32)) for name in names]

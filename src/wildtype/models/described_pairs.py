@@ -157,12 +157,13 @@ def weighted_sum(
     rows: RunRows,
     *,
     rising: bool = False,
+    stand_in: NDArray[np.int64] | None = None,
     most: int | None = None,
 ) -> LinearColumns:
     """Return the sum of some columns that predicts an output, scaled, best; empty where it has no row.
 
-    ``columns`` bool [f] and ``rising`` are as of `LinearColumns.fit`; of more descriptions than ``most``, so
-    many are fitted to.
+    ``columns`` bool [f], ``rising`` and ``stand_in`` are as of `LinearColumns.fit`; of more descriptions than
+    ``most``, so many are fitted to.
     """
     label, weight = learn.labels(output)
     place = np.flatnonzero(~np.isnan(label[found.pair]))
@@ -173,7 +174,7 @@ def weighted_sum(
     pair = found.pair[place]
     value = (label[pair] - rows.mean[output]) / rows.sd[output]
     weights = weight[pair] * found.weight[place]
-    return LinearColumns.fit(found.columns[place], value, weights, columns, rising=rising)
+    return LinearColumns.fit(found.columns[place], value, weights, columns, rising=rising, stand_in=stand_in)
 
 
 def some_rows(rows: NDArray[np.int64], most: int, seed: int) -> NDArray[np.int64]:

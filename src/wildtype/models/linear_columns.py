@@ -5,7 +5,6 @@ Legend: m rows · f columns.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -26,13 +25,16 @@ Doubles = NDArray[np.float64]
 class LinearColumns(nn.Module):
     """A linear model in buffers, so that a checkpoint holds it; without gradients.
 
-    What is not a number counts as 0, and values beyond those of training as the nearest of them. An empty
-    one, as made by the constructor, takes the sizes of the buffers that are loaded into it.
+    What is not a number counts as what another column says, where one stands in for it, and else as 0; values
+    beyond those of training count as the nearest of them. An empty one, as made by the constructor, takes the
+    sizes of the buffers that are loaded into it.
 
     Attributes
     ----------
     weight, low, high : float64 [f]
         Of each column, and the range of its values in training.
+    stand_in : int64 [f]
+        The column further right that is read where a column is not a number; -1: none.
     start : float64 []
     left_out : float64 [m]
         Squared error of each training row that is left out, of a fit by ridge regression; else empty. A
@@ -42,10 +44,12 @@ class LinearColumns(nn.Module):
     weight: Tensor
     low: Tensor
     high: Tensor
+    stand_in: Tensor
     start: Tensor
 
     def __init__(self) -> None:
         super().__init__()
+        self.register_buffer("stand_in", torch.zeros(0, dtype=torch.int64))
         for name in ("weight", "low", "high"):
             self.register_buffer(name, torch.zeros(0, dtype=torch.float64))
         self.register_buffer("start", torch.zeros((), dtype=torch.float64))
@@ -53,7 +57,14 @@ class LinearColumns(nn.Module):
 
     @classmethod
     def fit(
-        cls, x: NDArray[np.float32], y: Doubles, weights: Doubles, columns: NDArray[np.bool_], *, rising: bool
+        cls,
+        x: NDArray[np.float32],
+        y: Doubles,
+        weights: Doubles,
+        columns: NDArray[np.bool_],
+        *,
+        rising: bool,
+        stand_in: NDArray[np.int64] | None = None,
     ) -> LinearColumns:
         """Fit labels [m] by some columns of x [m, f].
 
@@ -66,17 +77,21 @@ class LinearColumns(nn.Module):
         rising : bool
             Whether weights are at least 0 (Lawson & Hanson 1974, chapter 23); else they are those of ridge
             regression whose penalty has the least error when rows are left out.
+        stand_in : int64 [f], optional
+            As of the attribute; no column has one by default.
         """
         from sklearn.linear_model import RidgeCV
 
-        values = np.nan_to_num(x).astype(np.float64)
+        out = cls()
+        out.stand_in = torch.full(x.shape[1:], -1) if stand_in is None else torch.from_numpy(stand_in)
+        values = out._numbers(torch.from_numpy(x)).numpy()
         share = weights / weights.sum()
         mean = share @ values
         sd = np.sqrt(share @ (values - mean) ** 2)
         used = np.flatnonzero(columns & (sd > FLAT * sd[columns].max(initial=0)))
         standard = (values[:, used] - mean[used]) / sd[used]
         middle = float(share @ y)
-        out, found = cls(), np.zeros(x.shape[1])
+        found = np.zeros(x.shape[1])
         if used.size:
             if rising:
                 found[used] = _non_negative(standard, y - middle, share) / sd[used]
@@ -105,12 +120,28 @@ class LinearColumns(nn.Module):
     @torch.no_grad()
     def forward(self, x: Tensor) -> Tensor:
         """Return the sums [b] for columns [b, f]."""
-        values = torch.minimum(torch.maximum(torch.nan_to_num(x.double()), self.low), self.high)
+        values = torch.minimum(torch.maximum(self._numbers(x), self.low), self.high)
         return values @ self.weight + self.start
 
-    def _load_from_state_dict(self, state: Mapping[str, Any], prefix: str, *rest: Any) -> None:
+    def _numbers(self, x: Tensor) -> Tensor:
+        """Return columns as numbers, float64 [b, f]."""
+        values = x.double()
+        replaced = torch.nonzero(self.stand_in >= 0)[:, 0].tolist()
+        if replaced:
+            values = values.clone()
+        # From the right: what stands in for a column may have been filled itself.
+        for column in reversed(replaced):
+            other = values[:, self.stand_in[column]]
+            values[:, column] = torch.where(values[:, column].isnan(), other, values[:, column])
+        return torch.nan_to_num(values)
+
+    def _load_from_state_dict(self, state: dict[str, Any], prefix: str, *rest: Any) -> None:
         if f"{prefix}weight" not in state:
             return  # a model of before there were linear parts has none
+        # A model of before a column could stand in for another one has no such buffer.
+        state.setdefault(
+            f"{prefix}stand_in", torch.full_like(state[f"{prefix}weight"], -1, dtype=torch.int64)
+        )
         load_sizes(self, state, prefix)
         super()._load_from_state_dict(state, prefix, *rest)
 

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from wildtype.errors import ConfigError
-from wildtype.evidence.column_families import closed_forms, not_of, of_screens, rising
+from wildtype.evidence.column_families import closed_forms, not_of, of_screens, rising, stand_ins
 from wildtype.evidence.other_screens import OtherScreen
 from wildtype.evidence.pair_index import PairIndex
 from wildtype.evidence.pair_matrix import PairMatrix
@@ -200,7 +200,9 @@ class PairScreen(Model):
     ) -> None:
         columns = (rising(names) | (np.array(names) == "additive")) & not_of(self.config.without, names)
         # Columns of unseen genes are few and noisy, and signs that follow the noise cost more there.
-        self.linear[str(unseen)] = weighted_sum(0, columns, found, learn, rows, rising=unseen > 0)
+        self.linear[str(unseen)] = weighted_sum(
+            0, columns, found, learn, rows, rising=unseen > 0, stand_in=stand_ins(names)
+        )
 
     def _left_to_screens(
         self, found: DescribedPairs, names: Sequence[str], learn: PairRows, rows: RunRows
@@ -209,13 +211,18 @@ class PairScreen(Model):
 
         It holds for pairs of unseen genes, too: what another screen says does not depend on who is seen here.
         """
-        columns = rising(names) & of_screens(names) & not_of(self.config.without, names)
-        whole, alone = self.linear["0"], weighted_sum(0, columns, found, learn, rows)
+        # All screens as one matrix are in the unit of own pairs, of which too few are to say what it is.
+        without = {*self.config.without, "pooled"}
+        columns = rising(names) & of_screens(names) & not_of(without, names)
+        stand_in = stand_ins(names)
+        whole, alone = self.linear["0"], weighted_sum(0, columns, found, learn, rows, stand_in=stand_in)
         assert isinstance(whole, LinearColumns)
         if not len(alone.left_out) or whole.clearly_better(alone):
             return False
         # Few rows would give one of several alike columns a weight below 0.
-        kept = weighted_sum(0, columns, found, learn, rows, rising=True)
+        kept = weighted_sum(0, columns, found, learn, rows, rising=True, stand_in=stand_in)
+        if not kept.weight.any():  # the other screens say nothing of these pairs
+            return False
         self.linear = nn.ModuleDict({str(unseen): deepcopy(kept) for unseen in UNSEEN})
         return True
 
