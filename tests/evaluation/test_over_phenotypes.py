@@ -8,11 +8,12 @@ import numpy as np
 import pytest
 
 from wildtype.datasets import Dataset, Phenotype
+from wildtype.datasets.scaling import LabelScaler
 from wildtype.errors import DatasetError
 from wildtype.evaluation.bootstrap import bootstrap_weights, find_clusters, interval
 from wildtype.evaluation.compare import evaluate_predictions
 from wildtype.evaluation.comparison import Comparison
-from wildtype.evaluation.over_phenotypes import evaluate_across
+from wildtype.evaluation.over_phenotypes import evaluate_across, evaluate_vector
 from wildtype.mutants import MutantTable
 from wildtype.organism import GeneIndex, Organism
 
@@ -100,3 +101,23 @@ def test_calls_are_ranked_by_average_precision() -> None:
     calls = replace(dataset, table=replace(dataset.table, value=value))
     found = evaluate_across(calls, np.arange(len(calls)), guesses(dataset), replicates=5)
     assert found.headline == "average_precision"
+
+
+def test_flipped_training_labels_do_not_turn_the_table_round() -> None:
+    dataset = singles()
+    table, said = dataset.table, guesses(dataset)
+    plain, flipped = (
+        evaluate_vector(
+            dataset,
+            np.arange(len(table)),
+            said,
+            LabelScaler.fit(table.value, table.phenotype, len(dataset.phenotypes), flip=flip),
+            "traits",
+            baselines=[],
+            replicates=5,
+        )
+        for flip in (False, True)
+    )
+    for one, other in zip(plain.scores, flipped.scores, strict=True):
+        assert one.bias.value == other.bias.value != 0
+        assert one.pearson_negatives == other.pearson_negatives

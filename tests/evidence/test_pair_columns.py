@@ -388,3 +388,19 @@ def test_columns_in_units_of_epsilon_and_closed_forms_are_named(
     assert {"unseen genes", "completed", "kernel rank both", "rate positive low", "one by profile"} <= closed
     assert {"one by mixed completed", "both by mixed completed"} <= up & closed
     assert not {"two-step ridge", "alike joint", f"one by {LIKE}learned"} & closed
+
+
+def test_pairs_are_described_where_no_strain_is_visible(
+    matrix: PairMatrix, similarity: GeneSimilarity, learned: LearnedKernel, pairs: Pairs
+) -> None:
+    nothing = PairIndex(matrix.part(np.zeros(0, np.int64)), similarity, 3, learned)
+    found, unseen = nothing.columns(pairs)
+    assert (unseen == 2).all()
+    assert (column(found, nothing.names, "additive") == 0).all()
+    assert np.isnan(column(found, nothing.names, "rank 20")).all()
+    # Of one fold of genes, all are hidden.
+    rows, columns, hidden = next(
+        PairIndex(matrix, similarity, 3, learned).with_unseen_genes(pairs, 1, 0, 1.0)
+    )
+    assert len(rows) == len(pairs) == len(columns)
+    assert (hidden == 2).all()

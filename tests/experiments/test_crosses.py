@@ -30,6 +30,8 @@ from wildtype.experiments.stored import Run
 from wildtype.experiments.tuning import _pinned
 from wildtype.inference.predictor import Predictor, load
 from wildtype.models.baselines.linear import MeanBaseline
+from wildtype.models.boosted_trees import BoostedTrees
+from wildtype.models.cell_transformer import post_fit
 from wildtype.mutants import MutantTable
 from wildtype.mutants.grid import TEST, TRAIN, VALIDATION, VisibleCrosses
 
@@ -314,3 +316,28 @@ def test_all_trials_of_a_search_share_the_split_of_crosses(tmp_path: Path) -> No
     )
     assert one == other
     assert one == prepare(plan.config, dataset).split.to_json()
+
+
+def test_trees_count_rows_as_the_crosses_that_they_stand_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given: list[tuple[np.ndarray, np.ndarray]] = []
+
+    class Asked(BoostedTrees):
+        def __init__(self, x: Any, y: np.ndarray, *others: Any, weights: np.ndarray, **options: Any) -> None:
+            given.append((y, weights))
+            super().__init__(x, y, *others, weights=weights, **options)
+
+    monkeypatch.setattr(post_fit, "BoostedTrees", Asked)
+    run(tmp_path / "run", screened_dataset(), "data.phenotypes=[epsilon,negative]")
+    data = prepare(settings("data.phenotypes=[epsilon,negative]"), screened_dataset())
+    rows = data.part("train")
+    assert rows.weight is not None
+    assert np.unique(rows.weight).size == 2
+    assert len(given) == 2
+    for phenotype, (label, weights) in enumerate(given):
+        of = rows.phenotype == phenotype
+        assert len(label) == len(weights)
+        # Every draw of folds has the rows once more, in an order of its own.
+        draws = len(label) / of.sum()
+        assert sorted(weights) == pytest.approx(sorted(np.repeat(rows.weight[of], int(draws))))

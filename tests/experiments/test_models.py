@@ -142,6 +142,26 @@ def test_flipped_labels_give_predictions_the_right_way_round(tmp_path: Path) -> 
     assert (flipped.predictor.checkpoint.sd < 0).all()
 
 
+def test_a_model_of_flipped_labels_is_loaded_again(tmp_path: Path) -> None:
+    done = run("dango", tmp_path / "run", "data.flip=true")
+    loaded, given = wt.load(done.path).checkpoint, done.predictor.checkpoint
+    assert (loaded.sd < 0).all()
+    part = tiny_dataset().select(["epsilon"]).table.take(np.arange(20))
+    for one, other in zip(loaded.predict_with_sd(part), given.predict_with_sd(part), strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+@pytest.mark.parametrize(
+    ("name", "words"), [("pair_screen", []), ("cell_transformer", ["model.head.smallest=true"])]
+)
+def test_what_asks_which_labels_are_smaller_refuses_flipped_ones(
+    name: str, words: list[str], tmp_path: Path
+) -> None:
+    with pytest.raises(ConfigError, match=r"data\.flip trains on labels times -1"):
+        run(name, tmp_path / "run", "data.flip=true", *words)
+    assert not (tmp_path / "run").exists()
+
+
 def test_weighing_by_p_needs_p(tmp_path: Path) -> None:
     with pytest.raises(DatasetError, match="p-values"):
         run("dango", tmp_path / "run", "training.weighting=p")

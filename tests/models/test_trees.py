@@ -125,6 +125,19 @@ def test_shares() -> None:
     assert posterior_weight(good, good, label) == 0.5
 
 
+def test_rows_count_as_the_mutants_that_they_stand_for_in_the_mixing_weight() -> None:
+    draw = torch.Generator().manual_seed(0)
+    label, noise = torch.randn(300, generator=draw), torch.randn(300, generator=draw)
+    network, trees = label + noise, label * (torch.arange(300) % 3 > 0)
+    count = torch.where(torch.arange(300) % 3 > 0, 5, 1)
+    weight = posterior_weight(network, trees, label, count)
+    assert weight > posterior_weight(network, trees, label) + 0.02
+    # Three times the same number of mutants per row is the same number of rows, none more certain.
+    assert posterior_weight(network, trees, label, 3 * count) == pytest.approx(weight, rel=1e-12)
+    ones = torch.ones(300, dtype=torch.int64)
+    assert posterior_weight(network, trees, label, ones) == posterior_weight(network, trees, label)
+
+
 def test_equivalents_move_scalars_alone() -> None:
     outputs = (Output("a", "scalar"), Output("b", "class"))
     equivalents = Equivalents(outputs)

@@ -71,6 +71,12 @@ def test_rows_count_as_their_evidence() -> None:
     assert float(result.total) == pytest.approx((3 * 1 + 1 * 0 + 1 * 4) / 5)
 
 
+def test_the_mean_weight_is_over_the_mutants_that_rows_stand_for() -> None:
+    rows = replace(table([1e-3, 0.1, float("nan")]), weight=COUNTS.astype(np.float32))
+    assert mean_weight(rows) == pytest.approx((1 * 3 + 3 * 1 + 2 * 1) / 6)
+    assert mean_weight(rows) == pytest.approx(mean_weight(repeated(rows)))
+
+
 def test_weights_are_bounded_and_never_negative() -> None:
     assert evidence_weights(torch.tensor([0.0, 1e-30, 1.0])).tolist() == pytest.approx([10, 10, 0])
 

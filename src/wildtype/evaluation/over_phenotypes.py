@@ -196,6 +196,8 @@ def evaluate_vector(
         raise DatasetError(f"no member of {group!r} has three different labels on these rows: test on more")
     keep = np.sort(np.concatenate(scored))
     table = table.take(keep)
+    # Labels keep their signs, also where training flipped them.
+    scaler = replace(scaler, sd=np.abs(scaler.sd))
     # One pseudo-phenotype in which a (member, condition) pair is a condition: ``pearson_by_condition`` is
     # then the mean over members, and all other metrics and the bootstrap are those of any single phenotype.
     scaled = replace(

@@ -145,6 +145,11 @@ class Neighbours:
         ]
 
 
+def _centred(x: Floats) -> Floats:
+    """Return numbers [s] less their mean, which no numbers have none of."""
+    return x - x.mean() if len(x) else x
+
+
 def _padded(graph: sparse.csr_array, most: int = MOST) -> tuple[NDArray[np.int32], Floats]:
     """Return the ``most`` strongest neighbours [n, k] of every row by falling weight, and their weights."""
     graph.eliminate_zeros()
@@ -264,7 +269,7 @@ class PairColumns:
         half = phi @ inner
         self._two_step = (unit @ (half.T @ residual @ half)).astype(np.float32)
         self._smooth = [
-            (f"{name} of similar genes", (unit @ (half.T @ (x - x.mean()))).astype(np.float32))
+            (f"{name} of similar genes", (unit @ (half.T @ _centred(x))).astype(np.float32))
             for name, x in self._genes
             if name != "crosses"
         ]
@@ -276,7 +281,7 @@ class PairColumns:
         with the rows H of V as kernel ridge predicts them. Completed residuals are a better target than those
         that were measured: few of them are not 0.
         """
-        rates = [(name, x - x.mean()) for name, x in (*self._genes, *self._listed) if name != "crosses"]
+        rates = [(name, _centred(x)) for name, x in (*self._genes, *self._listed) if name != "crosses"]
         parts = [self._completed.vectors, self._low_rank.vectors, *(x[:, None] for _, x in rates)]
         found = kernel.predict(np.concatenate(parts, axis=1))
         ends = np.cumsum([0, *(part.shape[1] for part in parts)])
@@ -329,9 +334,9 @@ class PairColumns:
             ends(name, x, strain, seen)
         for name, x in self._smooth:
             ends(name, x, gene, np.ones_like(seen))
-        effect = (
-            np.where(seen, dict(self._genes)["effect"][np.maximum(strain, 0)], 0) if len(self.matrix) else 0
-        )
+        effect = np.zeros(strain.shape)
+        if len(self.matrix):
+            effect = np.where(seen, dict(self._genes)["effect"][np.maximum(strain, 0)], 0)
         columns.append(("additive", np.float32(self._mean) + np.sum(effect, axis=1).astype(np.float32)))
         left, right = (np.ascontiguousarray(strain[:, i]) for i in range(2))
         v, w = self._low_rank.vectors, self._low_rank.values

@@ -38,6 +38,11 @@ def build(
             f"data.screens names {', '.join(config.data.screens)}, and model {settings.name} looks at no "
             f"other screen: leave data.screens out, or choose a model that does"
         )
+    if config.data.flip and kind.reads_signs(settings):
+        raise ConfigError(
+            f"data.flip trains on labels times -1, and model {settings.name} with these settings asks which "
+            f"labels are the smaller ones: leave data.flip out"
+        )
     needs = kind.needed(settings)
     check_needs(settings.name, needs)
     start = Start(config.training.start, data) if config.training.start else None

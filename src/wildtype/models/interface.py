@@ -220,6 +220,11 @@ class Model(nn.Module, ABC):
         return False
 
     @classmethod
+    def reads_signs(cls, config: Any) -> bool:
+        """Return whether a model with these settings knows which labels are high: none then are flipped."""
+        return False
+
+    @classmethod
     def left_out(cls, config: Any) -> list[str]:
         """Return the feature blocks that these settings leave out."""
         return []

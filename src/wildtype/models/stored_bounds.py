@@ -49,9 +49,9 @@ def require_magnitudes(file: str, tensors: Mapping[str, Tensor]) -> None:
 
 
 def require_scaling(mean: NDArray[np.float64], sd: NDArray[np.float64]) -> None:
-    """Refuse a scaling of labels that can't be undone; raises ``ValueError``."""
-    if not ((np.abs(mean) <= LARGEST) & (sd > 0) & (sd <= LARGEST)).all():
-        raise ValueError(f"scaling.json has a mean or an sd beyond {LARGEST:g}, or an sd that is not above 0")
+    """Refuse a scaling of labels that can't be undone; raises ``ValueError``. Of flipped labels, sd < 0."""
+    if not ((np.abs(mean) <= LARGEST) & (sd != 0) & (np.abs(sd) <= LARGEST)).all():
+        raise ValueError(f"scaling.json has a mean or an sd beyond ±{LARGEST:g}, or an sd of 0")
 
 
 def require_in_table(

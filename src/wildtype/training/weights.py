@@ -158,7 +158,7 @@ def evidence_weights(p: Tensor) -> Tensor:
 
 
 def mean_weight(table: MutantTable) -> float:
-    """Return the mean of ``evidence_weights`` over a table.
+    """Return the mean of ``evidence_weights`` over the mutants that the rows of a table stand for.
 
     Raises
     ------
@@ -168,7 +168,8 @@ def mean_weight(table: MutantTable) -> float:
     p = None if table.p is None else torch.from_numpy(table.p)
     if p is None or bool(p.isnan().all()):
         raise DatasetError("training.weighting=p needs p-values, and no training row has one: take none")
-    mean = float(evidence_weights(p).mean())
+    weights = evidence_weights(p)
+    mean = float(weights.mean() if table.weight is None else np.average(weights, weights=table.weight))
     if not mean > 0:
         raise DatasetError(
             "every training row has p = 1, so that training.weighting=p weighs none: take none"

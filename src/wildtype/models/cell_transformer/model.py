@@ -155,6 +155,11 @@ class CellTransformer(ExplainableModel):
             traits=inputs.traits,
         )
 
+    @classmethod
+    def reads_signs(cls, config: CellTransformerConfig) -> bool:
+        """Return whether outputs start from the smallest value that was measured for a part of a mutant."""
+        return config.head.smallest
+
     # ---- how it is trained
 
     @classmethod

@@ -27,6 +27,8 @@ from wildtype.mutants.batch import MutantBatch
 from wildtype.mutants.loader import Batches
 from wildtype.seeds import derive
 
+Floats = NDArray[np.float32]
+
 FIRST_DRAW = 10_000
 """First epoch number of the folds of trees, beyond any epoch of the network: their folds differ."""
 LEAVES = (7, 15, 31)
@@ -96,8 +98,8 @@ def fit_trees(
         train.set_epoch(FIRST_DRAW + draw)
         seen.add(model, wild_type, train, MOST * (draw + 1))
     for i in trees.asked:
-        x, y, _ = seen.of(i)
-        held_x, held_y, network = held.of(i)
+        x, y, _, weights = seen.of(i)
+        held_x, held_y, network, held_weights = held.of(i)
         if not len(y) or not len(held_y):
             continue
         fitted = BoostedTrees(
@@ -109,6 +111,7 @@ def fit_trees(
             bags=settings.bags,
             seed=derive(seed, "trees", i),
             leaves=settings.leaves or LEAVES,
+            weights=weights,
         )
         forest = fitted.forest
         trees.forests[str(i)] = forest
@@ -118,7 +121,8 @@ def fit_trees(
             there = there.clamp(CERTAIN, 1 - CERTAIN)
         trees.mixing_weight[i] = settings.mixing_weight
         if settings.mixing_weight < 0:
-            weight = posterior_weight(torch.from_numpy(network), there, torch.from_numpy(held_y))
+            count = None if held_weights is None else torch.from_numpy(held_weights)
+            weight = posterior_weight(torch.from_numpy(network), there, torch.from_numpy(held_y), count)
             trees.mixing_weight[i] = weight
         said.append(f"{trees.mixing_weight[i]:.2f}")
     return f"mixing weight of the trees {', '.join(said) or 'none'}"
@@ -178,12 +182,13 @@ def fit_equivalents(
 class _Rows:
     """Collects rows for the outputs of trees: features [m, f], labels [m] and the network's predictions [m].
 
-    Labels and predictions are relative to what the trees start from.
+    Labels and predictions are relative to what the trees start from. Of rows that stand for several mutants,
+    their numbers [m] are collected, too.
     """
 
     def __init__(self, trees: EvidenceTrees) -> None:
         self.trees = trees
-        self.found: dict[int, list[tuple[Tensor, Tensor, Tensor]]] = {i: [] for i in trees.asked}
+        self.found: dict[int, list[tuple[Tensor, ...]]] = {i: [] for i in trees.asked}
         self.rows = dict.fromkeys(trees.asked, 0)
 
     def add(
@@ -204,14 +209,19 @@ class _Rows:
                 # logit.
                 said = said.sigmoid() if i in trees.calls else said
                 base = trees.base(batch, i)[mutant]
-                self.found[i].append((x[mutant].float(), batch.value[targets[i]].float() - base, said - base))
+                counted = () if batch.weight is None else (batch.weight[targets[i]].double(),)
+                label = batch.value[targets[i]].float() - base
+                self.found[i].append((x[mutant].float(), label, said - base, *counted))
                 self.rows[i] += len(mutant)
 
-    def of(self, output: int) -> tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.float32]]:
-        """Return features, labels and the network's predictions of one output, and forget them."""
+    def of(self, output: int) -> tuple[Floats, Floats, Floats, NDArray[np.float64] | None]:
+        """Return features, labels, the network's predictions and counts of one output, and forget them.
+
+        Counts are None where each row stands for itself.
+        """
         # Removed as they are read: features of all outputs at once would double the peak memory.
         found = self.found.pop(output)
         if not found:
-            return np.zeros((0, 0), np.float32), np.zeros(0, np.float32), np.zeros(0, np.float32)
-        x, y, said = (torch.cat(column).numpy() for column in zip(*found, strict=True))
-        return x, y, said
+            return np.zeros((0, 0), np.float32), np.zeros(0, np.float32), np.zeros(0, np.float32), None
+        x, y, said, *counted = (torch.cat(column).numpy() for column in zip(*found, strict=True))
+        return x, y, said, counted[0] if counted else None

@@ -119,19 +119,20 @@ def least_squares_weight(network: Tensor, other: Tensor, label: Tensor) -> float
     return float(((apart * (label - network)).sum() / below).clamp(0, 1)) if below > 0 else 0.0
 
 
-def posterior_weight(network: Tensor, trees: Tensor, label: Tensor) -> float:
+def posterior_weight(network: Tensor, trees: Tensor, label: Tensor, count: Tensor | None = None) -> float:
     """Return the mixing weight of trees, from 0 to 1, given labels [m].
 
     The posterior mean of w in y = a + w d + e, d = b - a, with e ~ N(0, σ²) and the prior w ~ N(1/2,
     ``SPREAD``²): w = (Σ d (y - a) / k + σ² / 2 s²) / (Σ d² / k + σ² / s²), k = ``ALIKE``, s = ``SPREAD``.
     The prior is needed since the network was chosen by the same rows, which favours it, and k since rows are
-    not independent.
+    not independent. Rows that stand for ``count`` [m] mutants count by their share, m rows in all.
     """
     if not len(label):
         return 0.5
+    share = torch.ones(len(label)).double() if count is None else count.double() / count.double().mean()
     apart, left = (trees - network).double(), (label - network).double()
     # σ² / s², with the residual variance at the prior's mean.
-    noise = (left - apart / 2).square().mean() / SPREAD**2
-    top = (apart * left).sum() / ALIKE + noise / 2
-    below = apart.square().sum() / ALIKE + noise
+    noise = (share * (left - apart / 2).square()).mean() / SPREAD**2
+    top = (share * apart * left).sum() / ALIKE + noise / 2
+    below = (share * apart.square()).sum() / ALIKE + noise
     return float((top / below).clamp(0, 1)) if below > 0 else 0.5

@@ -297,6 +297,11 @@ class PairScreen(Model):
         return True
 
     @classmethod
+    def reads_signs(cls, config: Any) -> bool:
+        """Always: outputs rise where columns in units of the phenotype do."""
+        return True
+
+    @classmethod
     def left_out(cls, config: PairScreenConfig) -> list[str]:
         """Return the feature blocks that these settings leave out."""
         return config.leave_out
