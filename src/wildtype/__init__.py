@@ -95,7 +95,8 @@ def fit(
     Parameters
     ----------
     model : str
-        ``cell_transformer``, ``dango``, ``difference_gnn``, or a model that ``plugin`` registers.
+        ``cell_transformer``, ``pair_screen``, ``gaussian_process``, ``dango``, ``difference_gnn``, or a model
+        that ``plugin`` registers.
     dataset : Dataset or str
         A dataset, or the name of one.
     seed : int
@@ -104,12 +105,18 @@ def fit(
         Python files that register models or baselines.
     **settings
         Further settings as on the command line, dots written as two underscores: ``split__name="unseen"``,
-        ``training__epochs=5``, ``baselines=[]``.
+        ``training__epochs=5``, ``baselines=[]``. The run is written to ``run__folder``, or to a directory
+        below ``runs`` that is named after dataset, split, model and seed.
 
     Raises
     ------
-    ConfigError, DatasetError, SplitError, OutputError
-        If a setting, the dataset or the split is not usable, or the run directory cannot be written.
+    ConfigError, DatasetError, SplitError, SourceError, OutputError
+        If a setting, the dataset, the split or a file that settings name is not usable, or the run directory
+        cannot be written.
+    CheckpointError
+        If the run to start from cannot be loaded.
+    DivergedError
+        If the loss is not finite.
     """
     from wildtype.experiments.finished import FinishedRun
     from wildtype.experiments.run import train
@@ -138,6 +145,8 @@ def load_run(path: str | Path, *, plugin: str | Path | Sequence[str | Path] = ()
     ------
     CheckpointError
         If it holds no finished run, or is damaged.
+    ConfigError
+        If a plug-in file cannot be read.
     """
     from wildtype.experiments.finished import FinishedRun
     from wildtype.plugins import load_plugins

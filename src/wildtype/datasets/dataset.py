@@ -55,11 +55,18 @@ class Dataset(DatasetRecord):
         return named if len(named) <= NAMED else [*named[:NAMED], f"{len(named) - NAMED} more phenotypes"]
 
     def split(self, name: str = "random", seed: int = 0, **options: Any) -> Split:
-        """Return a named, seeded, leak-checked split of the rows; see ``wildtype.datasets.splits``."""
+        """Return a named, seeded, leak-checked split of the rows; see ``wildtype.datasets.splits``.
+
+        Raises ``SplitError`` for a name that is not known, fractions that leave a part empty, or options that
+        the split does not take.
+        """
         return make_split(self, name, seed, **options)
 
     def folds(self, name: str = "random", folds: int = 5, seed: int = 0, **options: Any) -> tuple[Split, ...]:
-        """Return the splits of a cross-validation; see ``wildtype.datasets.folds``."""
+        """Return the splits of a cross-validation; see ``wildtype.datasets.folds``.
+
+        Raises ``SplitError`` as `split` does, and for fewer than two folds.
+        """
         return make_folds(self, name, folds, seed, **options)
 
     def to_arrow(self) -> pa.Table:
@@ -104,7 +111,7 @@ class Dataset(DatasetRecord):
         return pa.table(columns)
 
     def to_pandas(self) -> pd.DataFrame:
-        """Return one row per measurement: genes, kinds, phenotype, condition, value, sd; see ``to_arrow``."""
+        """Return one row per measurement, with the columns of ``to_arrow``."""
         frame: pd.DataFrame = self.to_arrow().to_pandas()
         return frame
 

@@ -51,6 +51,13 @@ class FinishedRun(Run):
         """Explain the model, and its predictions of sets, as ``wildtype explain`` does.
 
         ``options`` are those of ``wildtype.inference.explaining.explain.ExplanationRequest``.
+
+        Raises
+        ------
+        UnknownGeneError, AmbiguousGeneError, GeneSetError
+            Naming the set.
+        ConfigError
+            If an option is out of range, or the model has nothing that can be explained.
         """
         return explain_runs([self.path], ExplanationRequest(sets=sets, **options))
 
@@ -58,6 +65,11 @@ class FinishedRun(Run):
         """Write the page of the run, and return where: ``report.html`` in its directory by default.
 
         ``screened`` unmeasured mutants are predicted and ranked on it.
+
+        Raises
+        ------
+        OutputError
+            If the page cannot be written there.
         """
         path = self.path / REPORT if target is None else Path(target)
         write_report([self], path, screened=screened)

@@ -69,7 +69,7 @@ class Predictor:
 
     @property
     def source(self) -> Source | None:
-        """Where another process loads the same predictor from; None if it was changed after loading."""
+        """Where another process loads the same predictor from; None after `with_genes` or `on`."""
         return self.core.source
 
     @property
@@ -185,8 +185,8 @@ class Predictor:
             frequent in the training data). A table has a column ``genes`` of texts (``SGS1,SRS2``) or lists;
             such a column alone, or an array [m, k] of names, will do, too.
         as_ : str
-            ``fitness`` adds the expected fitness and its sd, from predicted epsilon or tau and known fitness
-            of the single (and double) mutants.
+            ``fitness`` adds ``fitness_expected`` and ``fitness_expected_sd``, from predicted epsilon or tau
+            and known fitness of the single (and double) mutants.
         condition : str, optional
             One of the dataset's conditions; the reference by default.
         interval : float, optional
@@ -211,7 +211,7 @@ class Predictor:
         Raises
         ------
         UnknownGeneError, AmbiguousGeneError, GeneSetError
-            Naming all rows that do not fit.
+            Naming the first ten rows that do not fit, and counting up to 100.
         ConfigError
             If a kind or condition is not known, a coverage is not between 0 and 1, or ``as_="fitness"`` does
             not apply to the phenotypes of the model.
@@ -271,19 +271,21 @@ class Predictor:
     def embed(
         self, sets: GeneSets, *, latent: str = "", member: int = 1, condition: str | None = None
     ) -> pd.DataFrame:
-        """Return the latents of mutants: ``genes``, ``kinds``, and columns ``z_S.0``, … of each latent.
+        """Return the latents of mutants: ``genes``, ``kinds``, and columns ``<latent>.0``, … (float64).
 
         Parameters
         ----------
         sets, condition
             As for ``predict``.
         latent : str
-            Only this one.
+            Only this one, such as ``z_S``, ``summary`` or ``h_CLS``.
         member : int
             Which model of an ensemble, from 1.
 
         Raises
         ------
+        UnknownGeneError, AmbiguousGeneError, GeneSetError
+            Naming the rows that do not fit.
         ConfigError
             If the model has no latents, or none of that name, or there is no such member or condition.
         """
@@ -350,7 +352,10 @@ class Predictor:
         return pd.DataFrame(weights, index=pd.Index(names[rows], name="gene"), columns=names)
 
     def predict_with_sd(self, table: MutantTable) -> tuple[Floats, Floats]:
-        """Return every phenotype of a table's rows, and its sd over ensemble members (NaN for one model)."""
+        """Return every phenotype [m, p] of a table's m rows and its sd over members [m, p], in its unit.
+
+        The sd is NaN where there is one member that has none of its own.
+        """
         return self.core.predict_with_sd(table)
 
     def screen(
@@ -409,7 +414,8 @@ class Predictor:
         require : sequence of str
             Each mutant has at least one of these genes; ``metabolic`` names all genes of the metabolism.
         unmeasured : bool
-            Whether to leave out gene sets with a measurement of a phenotype to rank by.
+            Whether to leave out gene sets with a measurement of a phenotype to rank by; of a whole screen
+            also crosses that were screened and not listed.
         exclude_synthetic_lethal : bool
             Whether to leave out mutants with a synthetic lethal pair: its fitness, measured or implied by its
             epsilon, is below 0.1, while both single mutants are viable.
@@ -436,7 +442,8 @@ class Predictor:
             ``cpu``, or ``cuda`` or ``cuda:1``, where a model that reads no evidence predicts large screens
             faster, up to rounding.
         processes : int
-            Number of processes. The result does not depend on it.
+            Number of processes, each of which loads the model from its folder: one after `with_genes` or
+            `on`. The result does not depend on it.
         state : path, optional
             File that keeps intermediate results, so that a killed screen continues from there.
         report_progress : callable, optional

@@ -201,11 +201,11 @@ class Model(nn.Module, ABC):
 
     @abstractmethod
     def encode(self, organism: OrganismTensors, stream: torch.Generator | None = None) -> WildType:
-        """Encode the wild type; ``stream`` draws sampled rows and negatives."""
+        """Encode the wild type: ``cls`` [d] and ``genes`` [n, d]; ``stream`` draws samples and negatives."""
 
     @abstractmethod
     def forward(self, wild_type: WildType, mutants: MutantBatch) -> Prediction:
-        """Predict the phenotypes of a batch of mutants."""
+        """Predict the phenotypes [b, p] of a batch of b mutants, scaled as the labels of training are."""
 
     # ---- how it is built
 

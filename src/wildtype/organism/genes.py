@@ -54,7 +54,7 @@ class GeneIndex:
     Raises
     ------
     GeneSetError
-        If a systematic name is empty or repeated.
+        If a systematic name is empty or repeated, or a name holds a hidden character.
     """
 
     def __init__(

@@ -126,11 +126,26 @@ class Organism(OrganismRecord):
         reactions: Sequence[str | tuple[str, str] | NewReaction] = (),
         edges: Edges | None = None,
     ) -> Organism:
-        """Return the organism with one more gene, at the end; see ``wildtype.organism.added_genes``."""
+        """Return the organism with one more gene, at the end; see ``wildtype.organism.added_genes``.
+
+        Raises
+        ------
+        GeneSetError
+            If the name is empty or known already.
+        UnknownGeneError
+            If an edge or a rule names a gene that there is not.
+        DatasetError
+            If a feature, reaction or edge does not fit the organism.
+        SourceError
+            If the sequence is neither a coding sequence nor a protein.
+        """
         return add_gene(self, name, sequence=sequence, features=features, reactions=reactions, edges=edges)
 
     def to_pyg(self) -> Any:
-        """Return the organism as torch_geometric's ``HeteroData``; see ``wildtype.organism.pyg``."""
+        """Return the organism as torch_geometric's ``HeteroData``; see ``wildtype.organism.pyg``.
+
+        Raises ``ConfigError`` where torch_geometric is not installed.
+        """
         return to_pyg(self)
 
     @classmethod

@@ -77,7 +77,7 @@ class Relation:
         Raises
         ------
         DatasetError
-            If an endpoint is outside 0 … n-1 or a weight is not positive and finite.
+            If an endpoint is outside 0 … n-1, a weight is not positive and finite, or lengths differ.
         """
         r, c = np.asarray(rows, dtype=np.int64), np.asarray(cols, dtype=np.int64)
         w = np.ones(r.size, np.float32) if weights is None else np.asarray(weights, dtype=np.float32)

@@ -23,6 +23,11 @@ class Query:
     ----------
     conditions : tuple of str
         SQL conditions on the view ``measurements``.
+
+    Raises
+    ------
+    DatasetError
+        By every method that keeps something: for no value, or one that is impossible there.
     """
 
     conditions: tuple[str, ...] = ()

@@ -48,7 +48,7 @@ class StoredStudy:
         What it is, its licence and its citation.
     rows : int
         Measurements.
-    readings : tuple of Reading
+    readings : tuple of ReadReport
         Reports on the rows of its files.
     """
 
@@ -178,7 +178,7 @@ class Store:
         ----------
         measurements : Measurements, or sequence of Measurements
             All rows of each of its studies; a study of millions of rows comes in parts.
-        readings : sequence of Reading
+        readings : sequence of ReadReport
             Reports on the rows of the files of its one study.
         replace : bool
             Whether a study of the same name is deleted first; otherwise it is an error.

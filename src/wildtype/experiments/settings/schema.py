@@ -145,7 +145,7 @@ class RunConfig:
     """Where a run is written, and how."""
 
     folder: str = setting(
-        "", "Run directory; empty: runs/<dataset>-<split>-seed<seed>, numbered if that exists."
+        "", "Run directory; empty: runs/<dataset>-<split>-<model>-seed<seed>, numbered if that exists."
     )
     overwrite: bool = setting(False, "Replace a directory that holds a run.")
     resume: bool = setting(False, "Continue the run in `run.folder` where it stopped.")
