@@ -15,7 +15,7 @@ from wildtype.evidence.learned_kernel import LearnedKernel
 from wildtype.evidence.other_screens import OtherScreen
 from wildtype.evidence.pair_index import PairIndex, Pairs
 from wildtype.evidence.pair_matrix import PairMatrix
-from wildtype.evidence.screen_columns import COMPLETED, RANK, ScreenColumns
+from wildtype.evidence.screen_columns import COMPLETED_RANK, RANK, ScreenColumns
 from wildtype.evidence.similarity import GeneSimilarity
 from wildtype.mutants import MutantTable
 
@@ -67,7 +67,7 @@ def test_columns_are_the_screens_own_values_and_their_completion(
     near = mixed_neighbours(solution, kernel[:])
     completed = smoothed(residual, matrix.known, near)
     filled = np.where(matrix.known, residual, completed)
-    whole = spectrum(smoothed(filled, np.ones_like(matrix.known), near), COMPLETED)
+    whole = spectrum(smoothed(filled, np.ones_like(matrix.known), near), COMPLETED_RANK)
     vectors = kernel.predict(whole.vectors)
     for strain, gene in enumerate(matrix.gene):
         vectors[gene] = whole.vectors[strain]
