@@ -3,6 +3,7 @@ from __future__ import annotations
 import errno
 import os
 import signal
+import stat
 import subprocess
 import sys
 import time
@@ -179,3 +180,14 @@ def test_names_are_synced_where_the_file_system_can(
     with pytest.raises(OutputError, match="may not outlive a power failure") if fails else nullcontext():
         write_text(tmp_path / "x.txt", "new")
     assert (tmp_path / "x.txt").read_text() == "new"
+
+
+def test_tensors_can_be_read_by_whoever_reads_other_files(tmp_path: Path) -> None:
+    import torch
+
+    before = os.umask(0o022)
+    try:
+        write_tensors(tmp_path / "a.safetensors", {"a": torch.zeros(2)})
+        assert stat.S_IMODE((tmp_path / "a.safetensors").stat().st_mode) == 0o644
+    finally:
+        os.umask(before)

@@ -1,13 +1,14 @@
 from __future__ import annotations
 
 import io
+import json
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from wildtype.tables import FrameBlocks, frame_to_csv, harmless, read_frame, with_line_feeds
+from wildtype.tables import FrameBlocks, frame_to_csv, harmless, read_frame, with_line_feeds, writing_frame
 
 PLAIN = b"genes,value\n1,2\n\n 3,4\n\t5,6\n,\n7,8"
 
@@ -20,6 +21,14 @@ def test_no_text_of_a_table_is_a_formula(start: str) -> None:
     assert text.count(f"'{formula}") == text.count(formula) == 2  # a name and a cell
     assert '"G001,G002",1.0' in text
     assert ",-0.5" in text
+
+
+def test_a_json_table_holds_small_numbers_whole(tmp_path: Path) -> None:
+    with writing_frame(tmp_path / "a.json") as writer:
+        writer.write(pd.DataFrame({"epsilon": [-1.2166e-10, 0.123456789012345]}))
+    (first, second) = json.loads((tmp_path / "a.json").read_text())
+    assert first["epsilon"] == pytest.approx(-1.2166e-10, rel=1e-4)
+    assert second["epsilon"] == 0.123456789012345
 
 
 def test_numbers_stay() -> None:

@@ -253,6 +253,9 @@ def write_tensors(target: Path, tensors: Mapping[str, Tensor]) -> None:
     from safetensors import SafetensorError
     from safetensors.torch import save_file
 
+    # The library makes files that their owner alone can read: the rights are those of any other file.
+    target.touch()
+    rights = stat.S_IMODE(target.stat().st_mode)
     try:
         # Clones: safetensors refuses tensors that share memory, such as tied weights or views.
         save_file({name: x.detach().cpu().contiguous().clone() for name, x in tensors.items()}, target)
@@ -260,6 +263,7 @@ def write_tensors(target: Path, tensors: Mapping[str, Tensor]) -> None:
         number = re.search(r"os error (\d+)", str(error))
         code = int(number[1]) if number else errno.EIO
         raise OSError(code, os.strerror(code), str(target)) from error
+    target.chmod(rights)
 
 
 def first_not_finite(tensors: Mapping[str, Tensor]) -> str | None:

@@ -235,7 +235,7 @@ class FrameWriter:
             self._text.write(frame_to_csv(frame, header=self._first))
         elif len(frame) or self._first:
             # The rows of each block stand in brackets of their own.
-            text = str(frame.to_json(orient="records", indent=2))
+            text = str(frame.to_json(orient="records", indent=2, double_precision=15))
             inside = text.removeprefix("[").removesuffix("]").removesuffix("\n")
             self._text.write(f"[{inside}" if self._first else f",{inside}")
         self._first = False

@@ -14,7 +14,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.evidence.examples import GENES, MANY, SIMILARITY, measured, same, sets_of
-from tests.tiny import similar_genes
 from wildtype.evidence.edits import ADDED, REMOVED, REPLACED
 from wildtype.evidence.hashed_sets import may_hold
 from wildtype.evidence.lookup import EvidenceIndex, EvidenceSizes
@@ -153,20 +152,6 @@ def test_a_mutant_is_answered_alike_alone_and_among_others(own: int) -> None:
     for row in range(20):
         first, last = asked.offsets[row : row + 2]
         assert same(together.slice(row, row + 1, first, last), index.tokens_of(asked.take([row])))
-
-
-def test_a_measured_pair_lacks_its_singles_by_chance_whatever_its_genes() -> None:
-    n = 60
-    pairs = [[i, j] for i in range(n) for j in range(i)]
-    table = MutantTable.from_sets([*pairs, *([i] for i in range(n))], value=np.zeros(len(pairs) + n))
-    index = EvidenceIndex(similar_genes(n), table, 1, replace(MANY, tokens=4 * n))
-    asked = MutantTable.from_sets(pairs)
-    one = index.tokens_of(asked).one
-    # Less one gene, a pair is the single of the other gene.
-    for gene in range(n):
-        of = np.flatnonzero((asked.gene.reshape(-1, 2) == gene).any(axis=1))
-        less = one.mask[of] & (one.edit[of] == REMOVED) & (one.old[of] == gene)
-        assert 0.7 < float(less.any(dim=1).float().mean()) <= 1
 
 
 @pytest.mark.parametrize("conditions", [1, 2])

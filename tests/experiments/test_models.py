@@ -12,6 +12,7 @@ from scipy import sparse
 import wildtype as wt
 from tests.tiny import tiny_dataset
 from wildtype.errors import CheckpointError, ConfigError, DatasetError
+from wildtype.experiments.report import write_report
 from wildtype.experiments.run import train
 from wildtype.experiments.settings.compose import compose
 from wildtype.experiments.stored import Run
@@ -162,9 +163,31 @@ def test_what_asks_which_labels_are_smaller_refuses_flipped_ones(
     assert not (tmp_path / "run").exists()
 
 
-def test_weighing_by_p_needs_p(tmp_path: Path) -> None:
+def test_weighing_by_p_needs_p_before_anything_is_written(tmp_path: Path) -> None:
     with pytest.raises(DatasetError, match="p-values"):
         run("dango", tmp_path / "run", "training.weighting=p")
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_model_without_a_loss_weighs_no_rows(tmp_path: Path) -> None:
+    for name in ("gaussian_process", "pair_screen"):
+        with pytest.raises(ConfigError, match=r"training\.weighting=sd weighs the terms of a loss"):
+            run(name, tmp_path / "run", "training.weighting=sd")
+
+
+def test_a_run_that_is_not_resumed_stays_as_it_was(tmp_path: Path) -> None:
+    done = run("dango", tmp_path / "run")
+    before = {path.name: path.read_bytes() for path in done.path.iterdir() if path.is_file()}
+    with pytest.raises(CheckpointError, match=r"another configuration .*\(split\.name is 'random' there"):
+        run("dango", tmp_path / "run", "run.resume=true", "split.name=unseen")
+    assert {path.name: path.read_bytes() for path in done.path.iterdir() if path.is_file()} == before
+
+
+def test_a_finished_run_that_is_resumed_has_a_page(tmp_path: Path) -> None:
+    run("dango", tmp_path / "run")
+    again = run("dango", tmp_path / "run", "run.resume=true")
+    write_report([again], tmp_path / "page.html", screened=0)
+    assert "2 epochs, best" in (tmp_path / "page.html").read_text(encoding="utf-8")
 
 
 def test_fewer_rows_are_the_same_whatever_the_seed(tmp_path: Path) -> None:

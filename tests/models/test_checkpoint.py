@@ -273,3 +273,14 @@ def test_what_is_not_finite_is_neither_written_nor_loaded(
         checkpoint.save(tmp_path / "written")
     with pytest.raises(CheckpointError, match="is not finite: train again"):
         load_checkpoint(tmp_path / "written")
+
+
+def test_a_checkpoint_that_may_not_be_read_is_not_called_damaged(
+    tiny_run: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(path: Path) -> None:
+        raise PermissionError(13, "Permission denied", str(path))
+
+    monkeypatch.setattr(checkpoint_module, "_tensors", refused)
+    with pytest.raises(CheckpointError, match=r"cannot be read \(.*ermission denied.*\): ask its owner"):
+        load_checkpoint(tiny_run / "checkpoint")

@@ -93,7 +93,7 @@ def give_frame(frame: pd.DataFrame, output: Path | None, as_json: bool) -> None:
 
     if output is None:
         if as_json:
-            _print_json_text(frame.to_json(orient="records", indent=2))
+            _print_json_text(frame.to_json(orient="records", indent=2, double_precision=15))
         elif console().is_terminal:
             console().print(frame.to_string(index=False))
         else:

@@ -19,7 +19,7 @@ from wildtype.evidence.pieces import Run, one_after_the_other
 from wildtype.evidence.shared import Asked, EvidenceSizes, Shared, arrays
 from wildtype.evidence.similarity import GeneSimilarity
 from wildtype.mutants.evidence_tokens import EvidenceTokens, joined
-from wildtype.mutants.identity import gene_words, keys_of, mixed_words
+from wildtype.mutants.identity import gene_words, keys_of
 from wildtype.mutants.table import MutantTable
 
 __all__ = ["EvidenceIndex", "EvidenceSizes", "answer"]
@@ -109,23 +109,14 @@ class EvidenceIndex:
         keys = keys_of(gene, offsets, self.words)
         at = np.minimum(np.searchsorted(self._measured, keys), max(len(self._measured) - 1, 0))
         measured = self._measured[at] == keys if len(self._measured) else np.zeros(len(keys), bool)
-        number = np.where(measured, _fold_of(keys), -1)
+        number = np.where(measured, (keys % FOLDS).astype(np.int64), -1)
         return answer(self._fold, number, gene, offsets, condition, self.effect_of(asked))
 
     def _fold(self, fold: int) -> EvidencePart:
         if fold not in self._parts:
-            table = self.table if fold < 0 else self.table.take(_fold_of(self.keys) != fold)
+            table = self.table if fold < 0 else self.table.take(self.keys % FOLDS != fold)
             self._parts[fold] = EvidencePart(self.shared, table, lasting=True)
         return self._parts[fold]
-
-
-def _fold_of(keys: NDArray[np.uint64]) -> NDArray[np.int64]:
-    """Return the fold [q] of gene sets by their keys [q].
-
-    Keys are sums of words of genes: without mixing, a pair would share its fold with one of its singles
-    always or never, whatever the other gene.
-    """
-    return (mixed_words(keys) % FOLDS).astype(np.int64)
 
 
 def answer(

@@ -202,11 +202,13 @@ def claim(config: TrainConfig, fingerprint: str) -> Path:
         if not (folder / MARK).is_file():
             raise CheckpointError(f"there is no run to resume in {str(folder)!r}: check run.folder")
         record = read_record(folder / MARK)
-        # With epochs, the fingerprint of the saved state is compared; without them there is no state.
-        if not MODELS.find(config.model.name).gradients and record.get("fingerprint") != fingerprint:
+        # Before anything is written: the record of a run that is not resumed stays as it was.
+        if record.get("fingerprint") != fingerprint:
+            changed = changed_setting(folder, config)
+            what = "" if changed is None else " ({} is {} there, and {} now)".format(*changed)
             raise CheckpointError(
-                f"the run in {str(folder)!r} belongs to another configuration or other data: train again "
-                f"without resume"
+                f"the run in {str(folder)!r} belongs to another configuration or other data{what}: train "
+                f"again without resume"
             )
         sweep_run(folder)
         return folder

@@ -20,6 +20,7 @@ from wildtype.mutants.loader import Batches, MutantLoader
 from wildtype.organism.features import FeatureScaling
 from wildtype.seeds import derive
 from wildtype.training.micro_batches import for_this_rank
+from wildtype.training.weights import check_weighting
 
 
 def build(
@@ -38,6 +39,13 @@ def build(
             f"data.screens names {', '.join(config.data.screens)}, and model {settings.name} looks at no "
             f"other screen: leave data.screens out, or choose a model that does"
         )
+    weighting = config.training.weighting
+    if weighting != "none" and not kind.gradients:
+        raise ConfigError(
+            f"training.weighting={weighting} weighs the terms of a loss, and model {settings.name} has none: "
+            f"leave it out"
+        )
+    check_weighting(data.part("train"), weighting)
     if config.data.flip and kind.reads_signs(settings):
         raise ConfigError(
             f"data.flip trains on labels times -1, and model {settings.name} with these settings asks which "

@@ -333,6 +333,10 @@ def load_checkpoint(path: str | Path) -> Checkpoint:
         raise CheckpointError(
             f"checkpoint {str(folder)!r} is incomplete ({Path(error.filename).name} is missing): {remedy}"
         ) from error
+    except PermissionError as error:
+        raise CheckpointError(
+            f"checkpoint {str(folder)!r} cannot be read ({reason_of(error)}): ask its owner for the right to"
+        ) from error
     except (
         LookupError,
         ValueError,

@@ -88,8 +88,9 @@ def head_cards(run: RunFacts) -> list[Card]:
     fit = run.fit.get("fit") or {}
     if fit.get("seconds"):
         members = 1 + len(run.fit.get("members") or [])
-        rate = f"{fit['mutants_per_second']:,.0f} mutants per second"
-        about = [f"{fit['epochs']} epochs, best {fit['best_epoch']}", rate]
+        about = [f"{fit['epochs']} epochs, best {fit['best_epoch']}"]
+        if fit.get("mutants_per_second") is not None:  # a run that was resumed at its end trained nothing
+            about.append(f"{fit['mutants_per_second']:,.0f} mutants per second")
         about += [f"{run.fit['parameters']:,} parameters"] if run.fit.get("parameters") else []
         about += [f"first of {members} members"] if members > 1 else []
         cards.append(_card("training", *_duration(fit["seconds"]), about))

@@ -149,6 +149,20 @@ def _precision(table: MutantTable, count: int) -> tuple[Floats, Floats]:
     return noise, factor
 
 
+def check_weighting(table: MutantTable, weighting: str) -> None:
+    """Refuse a weighting that training rows lack the numbers for, before a run begins.
+
+    Raises
+    ------
+    DatasetError
+        Naming what they lack.
+    """
+    if weighting == "p":
+        mean_weight(table)
+    elif weighting == "sd":
+        _precision(table, 1 + int(table.phenotype.max(initial=0)))
+
+
 def evidence_weights(p: Tensor) -> Tensor:
     """Return -log10 p [b] with p at least 1e-10; a row without a p-value counts as one of p = 0.1.
 

@@ -58,7 +58,9 @@ class Combinations:
     _sets: tuple[Ints, ...] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        if self.order < 1 or self.c < self.order:
+        if self.order < 1:
+            raise ConfigError(f"a mutant of order {self.order} has no genes: choose an order of 1 or more")
+        if self.c < self.order:
             raise ConfigError(
                 f"there are {self.c} genes to choose from, and a mutant takes {self.order}: name more"
             )
