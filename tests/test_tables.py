@@ -35,6 +35,19 @@ def test_numbers_stay() -> None:
     assert harmless(-0.5) == -0.5
 
 
+@pytest.mark.parametrize("cell", ["-0.35", "+0.2", "-1", "-1.", "+.5", "-1e-3", "+2.5E+07"])
+def test_a_number_with_a_sign_that_was_read_as_a_text_stays_a_number(cell: str) -> None:
+    assert harmless(cell) == cell
+    assert frame_to_csv(pd.DataFrame({"score": [cell]})) == f"score\n{cell}\n"
+
+
+@pytest.mark.parametrize(
+    "cell", ["-1+2", "-0.35 ", "+", "-.", "-1e", "-1\n", "--1", "-1_0", "=1", "-inf", "-٣"]
+)
+def test_a_text_that_only_begins_like_a_number_is_guarded(cell: str) -> None:
+    assert harmless(cell) == f"'{cell}"
+
+
 @pytest.mark.parametrize("ending", [b"\n", b"\r\n", b"\r"], ids=["unix", "windows", "old mac"])
 def test_a_table_has_the_rows_that_it_has_whatever_ends_its_lines(tmp_path: Path, ending: bytes) -> None:
     # After an empty line, pandas made 262,145 rows of a line that begins with a space and ends in "\r".

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 FORMULA = re.compile(r"[=+\-@\t\r\n]")
 """First characters of a cell that a spreadsheet program evaluates as a formula (CSV injection)."""
+_NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 
 TAKEN = frozenset({
     "direction", "essential", "expected", "fitness_expected", "fitness_expected_sd", "genes", "genes_seen",
@@ -294,8 +295,13 @@ def frame_to_csv(frame: pd.DataFrame, *, header: bool = True) -> str:
 
 
 def harmless(cell: Any) -> Any:
-    """Return a text with an apostrophe in front if it begins like a formula, anything else unchanged."""
-    return f"'{cell}" if isinstance(cell, str) and FORMULA.match(cell) else cell
+    """Return a text with an apostrophe in front if it begins like a formula, anything else unchanged.
+
+    A number with a sign, such as -0.35, is no formula, also where it is a text.
+    """
+    if not isinstance(cell, str) or not FORMULA.match(cell) or _NUMBER.fullmatch(cell):
+        return cell
+    return f"'{cell}"
 
 
 def facts_html(title: str, facts: Iterable[tuple[str, object]]) -> str:
