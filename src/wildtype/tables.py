@@ -31,6 +31,9 @@ TAKEN = frozenset({
 })  # fmt: skip
 """Columns of tables of predictions and screens beside those of phenotypes: no phenotype can be called so."""
 
+ENDINGS = ("_low", "_high", "_sd", "_measured", "_unlisted")
+"""Endings of a phenotype's further columns in tables of predictions: no other phenotype has such a name."""
+
 
 def read_frame(path: str | Path, what: str, texts: type | Mapping[str, type] = str) -> pd.DataFrame:
     """Read a CSV or Parquet file.

@@ -332,3 +332,28 @@ def test_a_phenotype_called_like_a_column_of_predictions_is_refused(tmp_path: Pa
     with pytest.raises(SourceError, match="the phenotype 'rank' has the name of another column"):
         register(measured, readings[0], yeast())
     assert not store_path().exists()
+
+
+@pytest.mark.parametrize("ending", ["_low", "_high", "_sd", "_measured", "_unlisted"])
+def test_a_phenotype_called_like_a_column_of_another_phenotype_is_refused(
+    tmp_path: Path, ending: str
+) -> None:
+    text = f"genes,phenotype,value\nSGS1,size{ending},1\nSGS1,size,2\n"
+    path, readings = write(tmp_path, text), list[ReadReport]()
+    measured = read_table(path, yeast(), collect=readings.append)
+    message = f"the phenotype 'size{ending}' has the name of a column .* for the phenotype 'size': rename one"
+    with pytest.raises(SourceError, match=message):
+        register(measured, readings[0], yeast())
+    assert not store_path().exists()
+
+
+def test_a_phenotype_with_such_an_ending_is_kept_where_no_other_has_the_rest_of_its_name(
+    tmp_path: Path,
+) -> None:
+    path, readings = (
+        write(tmp_path, "genes,phenotype,value\nSGS1,size_sd,1\nSGS1,count,2\n"),
+        list[ReadReport](),
+    )
+    measured = read_table(path, yeast(), collect=readings.append)
+    dataset = register(measured, readings[0], yeast())
+    assert [phenotype.name for phenotype in dataset.phenotypes] == ["count", "size_sd"]

@@ -26,7 +26,7 @@ from wildtype.sources.publishers import publishers
 from wildtype.sources.user_tables.added_genes import unknown_added
 from wildtype.sources.user_tables.table import USE
 from wildtype.sources.user_tables.vocabulary import CENSORED
-from wildtype.tables import TAKEN
+from wildtype.tables import ENDINGS, TAKEN
 
 NOTE = "own data, as imported from a table: not published, not checked by anyone else"
 
@@ -99,7 +99,8 @@ def register(
     Raises
     ------
     SourceError
-        If a value lies between the cut-offs, or a phenotype has the name of a column of other tables.
+        If a value lies between the cut-offs, or a phenotype has the name of another column of tables of
+        predictions.
     DatasetError
         If the name is taken, also by an import of another table that was cut off, no row is left for a
         dataset, or the store is damaged or in use.
@@ -108,12 +109,7 @@ def register(
     """
     (study,) = measurements.studies
     check_name(study.name, replace=replace)
-    for definition in measurements.phenotypes:
-        if definition.name in TAKEN:
-            raise SourceError(
-                f"the phenotype {definition.name!r} has the name of another column of tables of predictions: "
-                f"give it one of its own, as the header of its column or by --phenotype"
-            )
+    _check_phenotypes([definition.name for definition in measurements.phenotypes])
     selected = selected_phenotypes(measurements, selection)
     further = unknown_added(measurements, organism)
     organism = with_added(organism, further)
@@ -139,6 +135,22 @@ def register(
         store.ingest(measurements, [reading], replace=replace or _cut_off(store, study))
         save_dataset(dataset, catalogue.dataset_folder(dataset.name), (*added, *further))
     return dataset
+
+
+def _check_phenotypes(names: Sequence[str]) -> None:
+    """Raise ``SourceError`` if a phenotype has the name of another column of tables of predictions."""
+    columns = {f"{name}{ending}": name for name in names for ending in ENDINGS}
+    for name in names:
+        if name in TAKEN:
+            raise SourceError(
+                f"the phenotype {name!r} has the name of another column of tables of predictions: "
+                f"give it one of its own, as the header of its column or by --phenotype"
+            )
+        if name in columns:
+            raise SourceError(
+                f"the phenotype {name!r} has the name of a column that tables of predictions have for the "
+                f"phenotype {columns[name]!r}: rename one of them, in the header or the column of phenotypes"
+            )
 
 
 def _of_added(added: Sequence[AddedGene], further: Sequence[AddedGene]) -> list[str]:
