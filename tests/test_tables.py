@@ -48,6 +48,17 @@ def test_a_text_that_only_begins_like_a_number_is_guarded(cell: str) -> None:
     assert harmless(cell) == f"'{cell}"
 
 
+def test_only_an_empty_cell_of_a_csv_file_is_missing(tmp_path: Path) -> None:
+    path = tmp_path / "table.csv"
+    path.write_text("genes,note\nNA,\nnan,NA\nnull,None\n,N/A\n")
+    expected = pd.DataFrame(
+        {"genes": ["NA", "nan", "null", np.nan], "note": [np.nan, "NA", "None", "N/A"]}, dtype=object
+    )
+    pd.testing.assert_frame_equal(read_frame(path, "rows"), expected)
+    blocks = pd.concat(list(FrameBlocks(path, "rows", 3)), ignore_index=True)
+    pd.testing.assert_frame_equal(blocks, expected)
+
+
 @pytest.mark.parametrize("ending", [b"\n", b"\r\n", b"\r"], ids=["unix", "windows", "old mac"])
 def test_a_table_has_the_rows_that_it_has_whatever_ends_its_lines(tmp_path: Path, ending: bytes) -> None:
     # After an empty line, pandas made 262,145 rows of a line that begins with a space and ends in "\r".

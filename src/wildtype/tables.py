@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from html import escape
 from pathlib import Path
@@ -35,8 +35,15 @@ ENDINGS = ("_low", "_high", "_sd", "_measured", "_unlisted")
 """Endings of a phenotype's further columns in tables of predictions: no other phenotype has such a name."""
 
 
-def read_frame(path: str | Path, what: str, texts: type | Mapping[str, type] = str) -> pd.DataFrame:
-    """Read a CSV or Parquet file.
+NO_NUMBER = frozenset({
+    "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN", "<NA>", "N/A",
+    "NA", "NULL", "NaN", "None", "n/a", "nan", "null",
+})  # fmt: skip
+"""Texts that pandas reads as missing, of which a column of names may hold any: `nan` is a gene of the fly."""
+
+
+def read_frame(path: str | Path, what: str) -> pd.DataFrame:
+    """Read a CSV or Parquet file; cells of a CSV file are texts, and only an empty one is missing.
 
     Parameters
     ----------
@@ -44,8 +51,6 @@ def read_frame(path: str | Path, what: str, texts: type | Mapping[str, type] = s
         Of the file.
     what : str
         What is to be read from it, for messages.
-    texts : type or mapping
-        Types of the columns of a CSV file.
 
     Raises
     ------
@@ -61,7 +66,7 @@ def read_frame(path: str | Path, what: str, texts: type | Mapping[str, type] = s
             frame: pd.DataFrame = read_parquet(path).to_pandas(ignore_metadata=True)
             return frame
         with opened(path) as stream:
-            return pd.read_csv(with_line_feeds(stream), dtype=texts)
+            return pd.read_csv(with_line_feeds(stream), dtype=str, keep_default_na=False, na_values=[""])
 
 
 def with_line_feeds(stream: IO[bytes]) -> IO[bytes]:
@@ -118,7 +123,8 @@ class FrameBlocks:
     """A CSV or Parquet file as tables of a few rows each, which can be read again and again.
 
     A column has the same type in every block, as in one table of the file: integers of a Parquet file in
-    which any row lacks a number are floating-point numbers. The texts of a CSV file stay as they are.
+    which any row lacks a number are floating-point numbers. The texts of a CSV file stay as they are, and
+    only an empty cell is missing.
 
     Parameters
     ----------
@@ -158,7 +164,9 @@ class FrameBlocks:
 
         with opened(self.path) as stream:
             # With one type for all cells, the blocks agree on it.
-            yield from pd.read_csv(with_line_feeds(stream), dtype=str, chunksize=self.rows)
+            yield from pd.read_csv(
+                with_line_feeds(stream), dtype=str, keep_default_na=False, na_values=[""], chunksize=self.rows
+            )
 
     def _parquet(self) -> Iterator[pd.DataFrame]:
         import pyarrow as pa

@@ -135,6 +135,25 @@ def test_a_table_of_predictions_is_a_plan(tiny_run: Path, plan: Path, tmp_path: 
     assert found["note"].tolist() == given["note"].fillna("").tolist()
 
 
+def test_a_gene_called_like_a_missing_number_is_not_the_wild_type(tiny_run: Path, tmp_path: Path) -> None:
+    plan, output = tmp_path / "plan.csv", tmp_path / "out.csv"
+    plan.write_text("genes\nNA\nnan\nnull\nG000\n")
+    said = wildtype("predict", str(tiny_run), "--file", str(plan), "-o", str(output))
+    assert_one_sentence(said, "row 1: ", "'NA'", "row 2: ", "'nan'", "row 3: ", "'null'")
+    assert not output.exists()
+
+
+def test_texts_and_numbers_of_a_plan_are_written_as_they_were(tiny_run: Path, tmp_path: Path) -> None:
+    plan, output = tmp_path / "plan.csv", tmp_path / "out.csv"
+    plan.write_text("genes,score,strain\nG000,-0.35,NA\nG001,NA,null\nG002,,=1\n")
+    rows = predict(tiny_run, plan, output).decode().splitlines()
+    assert [row.split(",")[:3] for row in rows[1:]] == [
+        ["G000", "-0.35", "NA"],
+        ["G001", "NA", "null"],
+        ["G002", "", "'=1"],
+    ]
+
+
 def test_a_column_of_a_plan_may_end_in_given(tiny_run: Path, tmp_path: Path) -> None:
     plan, output = tmp_path / "p.csv", tmp_path / "o.parquet"
     plan.write_text('genes,well,well_given\n"G001,G002",,x\nG003,y,\n')

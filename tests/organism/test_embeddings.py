@@ -49,6 +49,15 @@ def test_names_are_matched_and_what_does_not_fit_is_counted(tmp_path: Path, suff
         assert said in block.note
 
 
+@pytest.mark.parametrize("suffix", [".csv", ".tsv"])
+def test_a_gene_may_be_called_like_a_missing_number(tmp_path: Path, suffix: str) -> None:
+    path = tmp_path / f"vectors{suffix}"
+    lines = ["gene,a,b", "nan,1,NA", "NA,NA,2", "null,nan,", "007,3,4"]
+    path.write_text("\n".join(lines).replace(",", "," if suffix == ".csv" else "\t"))
+    found = read_embeddings(path, GeneIndex(["NA", "nan", "null", "007"]))
+    np.testing.assert_array_equal(found.block.values, [[np.nan, 2], [1, np.nan], [np.nan, np.nan], [3, 4]])
+
+
 def test_a_frame_with_names_in_its_index(tmp_path: Path) -> None:
     path = tmp_path / "esm.parquet"
     pd.DataFrame(NUMBERS, index=NAMES).to_parquet(path)

@@ -30,6 +30,14 @@ def test_a_table_is_read_by_any_name_and_lost_rows_are_counted(tmp_path: Path) -
     np.testing.assert_array_equal(once.table.toarray(), table.toarray()[:, [0, 1, 3]])
 
 
+def test_a_gene_may_be_called_nan_and_a_term_that_is_not_known_is_no_set(tmp_path: Path) -> None:
+    path = tmp_path / "terms.csv"
+    path.write_text("gene,term\nnan,one\nA,one\nB,NA\nC,\n")
+    sets = read_gene_sets(path, GeneIndex(["A", "B", "C", "nan"]))
+    assert sets.names == ("one",)
+    np.testing.assert_array_equal(sets.table.toarray(), [[1], [0], [0], [1]])
+
+
 @pytest.mark.parametrize(
     ("text", "needle"),
     [

@@ -163,7 +163,11 @@ def _read(path: Path, columns: Sequence[str]) -> tuple[list[str], NDArray[np.flo
     if suffix in (".csv", ".tsv"):
         with opened(path) as stream:
             frame = pd.read_csv(
-                with_line_feeds(stream), dtype={0: str}, sep="," if suffix == ".csv" else "\t"
+                with_line_feeds(stream),
+                # pandas reads NA as missing, as numbers need it, but not in a column with a converter: genes
+                # are called so.
+                converters={0: lambda cell: cell or None},
+                sep="," if suffix == ".csv" else "\t",
             )
     elif suffix == ".parquet":
         frame = read_parquet(path).to_pandas()

@@ -17,7 +17,7 @@ from wildtype.errors import DatasetError, SourceError
 from wildtype.organism.genes import GeneIndex
 from wildtype.organism.metabolism import Metabolism
 from wildtype.organism.relations import Relation
-from wildtype.tables import read_frame
+from wildtype.tables import NO_NUMBER, read_frame
 
 MOST_PAIRS = 50_000_000
 """Pairs of genes in all sets together that a relation is made of."""
@@ -212,5 +212,7 @@ def read_gene_sets(path: str | Path, genes: GeneIndex) -> GeneSets:
                 f"{str(path)!r} has no column {name!r} (it has {held}): name the columns {GENE} and {TERM}"
             )
     frame = frame.dropna(subset=[GENE, TERM])
+    # A gene may be called NA; as a term it stands for none, and would make one set of unrelated genes.
+    frame = frame[~frame[TERM].isin(NO_NUMBER)]
     of, terms = (frame[name].astype(str).str.strip().tolist() for name in (GENE, TERM))
     return sets_of_pairs(TERM, of, terms, genes, path.name)

@@ -176,6 +176,15 @@ def test_problems_of_all_rows_are_named(folder: Path, text: str, message: str) -
         read_added_genes(folder / "genes.csv", organism())
 
 
+def test_a_feature_of_an_added_gene_that_is_not_known_may_be_na(folder: Path) -> None:
+    (folder / "genes.csv").write_text(
+        "gene,sequence,shape.a,shape.b\ncrtE,NA,NA,0.5\ncrtI,null,#NA,nan\ncrtYB,,,-1e-2\n"
+    )
+    genes = read_added_genes(folder / "genes.csv", organism())
+    assert [gene.sequence for gene in genes] == [None, None, None]
+    assert [gene.features for gene in genes] == [{"shape": {"b": 0.5}}, {}, {"shape": {"b": -0.01}}]
+
+
 def test_a_damaged_file_of_added_genes_is_named(folder: Path) -> None:
     screen(folder / "screen.csv")
     imported(folder)

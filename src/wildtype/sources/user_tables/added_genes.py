@@ -25,7 +25,7 @@ from wildtype.organism import Organism
 from wildtype.organism.added_gene import AddedGene
 from wildtype.organism.new_reactions import ARROW, NewReaction
 from wildtype.sources.user_tables.numbers import is_missing
-from wildtype.tables import read_frame
+from wildtype.tables import NO_NUMBER, read_frame
 
 GENE, SEQUENCE, EDGES, REACTIONS = "gene", "sequence", "edges", "reactions"
 OWN = (GENE, SEQUENCE, EDGES, REACTIONS)
@@ -50,7 +50,7 @@ def read_added_genes(path: str | Path, organism: Organism) -> tuple[AddedGene, .
         If the file cannot be read, has no column ``gene`` or an unknown one, or any row does not fit; the
         message has the problems of all rows.
     """
-    frame = read_frame(path, "added genes", dict.fromkeys((GENE, SEQUENCE, EDGES, REACTIONS), str))
+    frame = read_frame(path, "added genes")
     if GENE not in frame.columns:
         found = ", ".join(shown(str(name)) for name in frame.columns)
         raise SourceError(
@@ -59,7 +59,10 @@ def read_added_genes(path: str | Path, organism: Organism) -> tuple[AddedGene, .
     features = {str(name): _feature(str(name), organism, path) for name in frame.columns if name not in OWN}
     problems, genes = list[str](), list[AddedGene]()
     for row, cells in enumerate(frame.to_dict("records"), start=1):
-        texts = {str(key): "" if is_missing(str(x)) else str(x).strip() for key, x in cells.items()}
+        texts = {
+            str(key): "" if is_missing(str(x)) or str(x) in NO_NUMBER else str(x).strip()
+            for key, x in cells.items()
+        }
         try:
             gene = _gene(texts, features)
             # Added at once: what does not fit the organism is a problem of this row of the table.
