@@ -181,6 +181,8 @@ def load(path: str | Path, *, plugin: str | Path | Sequence[str | Path] = ()) ->
 
 def _written(value: Any) -> str:
     """Write a Python value as a setting on the command line."""
+    from wildtype.experiments.settings.overrides import quoted
+
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, list | tuple):
@@ -188,9 +190,5 @@ def _written(value: Any) -> str:
     if isinstance(value, dict):
         return "{" + ",".join(f"{key}:{_written(item)}" for key, item in value.items()) + "}"
     text = "null" if value is None else str(value)
-    if re.fullmatch(r"[\w./+-]+", text):
-        return text
-    # Hydra's grammar gives a meaning to commas, brackets and outer spaces, except between quotes. There, only
-    # a quote needs a backslash, and backslashes are doubled only before a quote or at the end.
-    escaped = re.sub(r"(\\*)('|\Z)", lambda found: 2 * found[1] + ("\\'" if found[2] else ""), text)
-    return f"'{escaped}'"
+    # Hydra's grammar gives a meaning to commas, brackets and outer spaces, except between quotes.
+    return text if re.fullmatch(r"[\w./+-]+", text, re.ASCII) else quoted(text)

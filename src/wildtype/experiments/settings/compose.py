@@ -16,7 +16,6 @@ from hydra import compose as hydra_compose
 from hydra import initialize_config_dir
 from hydra.core.config_store import ConfigStore
 from hydra.core.global_hydra import GlobalHydra
-from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.override_parser.types import Override
 from hydra.errors import HydraException
 from omegaconf import MISSING, DictConfig, OmegaConf
@@ -24,6 +23,7 @@ from omegaconf.errors import OmegaConfBaseException
 
 from wildtype.datasets.storage import stored_rows
 from wildtype.errors import ConfigError, did_you_mean, reason_of, shown
+from wildtype.experiments.settings.overrides import read_override
 from wildtype.experiments.settings.schema import TrainConfig
 from wildtype.experiments.settings.stored import RUN, model_settings, read_settings
 from wildtype.models.registry import MODELS, config_class, model_for_rows
@@ -169,8 +169,8 @@ def _compose(overrides: Sequence[str], entries: Sequence[str]) -> TrainConfig:
     own = [text for text in overrides if text not in groups]
     try:
         composed: Any = copy.deepcopy(_presets(groups, tuple((name, config_class(name)) for name in MODELS)))
-        for override in OverridesParser.create().parse_overrides(own):
-            _put(composed, override)
+        for text in own:
+            _put(composed, read_override(text))
         OmegaConf.set_struct(composed, False)
         if entries:
             composed = OmegaConf.merge(composed, OmegaConf.from_dotlist(list(entries)))

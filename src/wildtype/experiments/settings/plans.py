@@ -13,11 +13,11 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.errors import HydraException
 
 from wildtype.errors import ConfigError, did_you_mean, reason_of, shown
 from wildtype.experiments.settings.compose import SETTINGS, compose, known
+from wildtype.experiments.settings.overrides import read_override
 from wildtype.experiments.settings.schema import TrainConfig
 from wildtype.models.registry import check
 from wildtype.yaml_files import read_yaml
@@ -157,7 +157,7 @@ def runs_of_line(
         if key == "run.folder":
             if len(values) > 1:
                 raise ConfigError(f"{override!r}: give one directory, in which each run gets its own")
-            folder = values[0].partition("=")[2]
+            folder = compose(values).run.folder  # without its quotes
             continue
         choices.append(values)
     several = [i for i, values in enumerate(choices) if len(values) > 1]
@@ -192,10 +192,12 @@ def _values(override: str) -> tuple[str, list[str]]:
     if not found or not value:
         return key, [override]  # `compose` reports what is wrong with it
     try:
-        parsed = OverridesParser.create().parse_override(override)
+        parsed = read_override(override)
         if not parsed.is_sweep_override():
             return key, [override]
         return key, [f"{key}={one}" for one in parsed.sweep_string_iterator()]
+    except ConfigError:  # a sentence already, and a ValueError
+        raise
     except (HydraException, ValueError) as error:
         raise ConfigError(f"{shown(override)} is no setting of several values: {reason_of(error)}") from error
 
