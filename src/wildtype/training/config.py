@@ -11,6 +11,8 @@ from wildtype.settings import check_settings, setting
 Execution = Literal["training", "forward_backward", "forward", "data_only"]
 EXECUTIONS: tuple[str, ...] = get_args(Execution)
 """How much of a training step is done."""
+WITHOUT_GRADIENTS: tuple[str, ...] = ("device", "deterministic", "threads")
+"""Training settings that a model without gradients uses, too; all others are about training steps."""
 
 
 @dataclass

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from tests.tiny import tiny_dataset
+from wildtype.datasets.dataset import Dataset
 from wildtype.datasets.storage import save_dataset
 from wildtype.errors import ConfigError, WildtypeError
 from wildtype.experiments.folder import changed_setting, settings_of
@@ -245,26 +246,91 @@ def test_nothing_is_put_in_place_of_an_interpolation(override: str, monkeypatch:
     assert "secret" not in str(caught.value)
 
 
-def test_a_small_table_takes_the_model_for_few_rows(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+@pytest.fixture
+def few(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Dataset:
+    """A built dataset of the user's own with 200 rows, beside one of a single row."""
     monkeypatch.setenv("WILDTYPE_CACHE", str(tmp_path))
     dataset = tiny_dataset().select(["epsilon"])
     for name, rows in (("few", 200), ("none", 1)):
         save_dataset(
             replace(dataset, name=name, table=dataset.table.take(np.arange(rows))), dataset_folder(name)
         )
+    return replace(dataset, name="few")
+
+
+@pytest.mark.parametrize(
+    "override",
+    [
+        "seed=1",
+        "training.threads=1",
+        "training.device=cpu",
+        "training.deterministic=true",
+        "run.progress=false",
+        "execution=training",
+        "model.steps=10",
+        "model.leave_out=[spectral]",
+    ],
+)
+def test_a_small_table_takes_the_model_for_few_rows_whatever_this_model_uses(
+    few: Dataset, override: str
+) -> None:
     said: list[str] = []
-    assert compose(["data=few"], said.append).model.name == "gaussian_process"
+    assert compose(["data=few", override], said.append).model.name == "gaussian_process"
     (line,) = said
     assert line.startswith("model gaussian_process: few has 200 rows, from which a network learns little")
-    # Whoever says something of a model or of its training has chosen one.
-    for words in (["model=dango"], ["model.width=16"], ["training.epochs=2"], ["experiment=transfer"]):
+
+
+def test_a_setting_of_the_model_for_few_rows_is_put_in(few: Dataset) -> None:
+    config = compose(["model.steps=10", "data.name=few", "training.threads=2"])
+    assert (config.model.name, config.model.steps, config.training.threads) == ("gaussian_process", 10, 2)
+
+
+@pytest.mark.parametrize(
+    "override",
+    [
+        "model.width=16",
+        "model.prior.heads.physical.layer=1",
+        "training.epochs=2",
+        "training.batch_size=64",
+        "training.members=2",
+        "execution=data_only",
+    ],
+)
+def test_a_small_table_takes_a_network_for_a_setting_of_networks_and_says_so(
+    few: Dataset, override: str
+) -> None:
+    said: list[str] = []
+    words = ["data=few", "training.threads=1", override]
+    assert compose(words, said.append).model.name == "cell_transformer"
+    assert said == [
+        f"model cell_transformer: {override!r} is not for gaussian_process, the default for the 200 rows of "
+        f"few, from which a network learns little; name another with model=…"
+    ]
+
+
+def test_a_small_table_takes_the_model_that_is_named_without_a_word(few: Dataset) -> None:
+    said: list[str] = []
+    for words in (["model=dango"], ["model.name=dango", "training.threads=1"], ["experiment=transfer"]):
         with contextlib.suppress(WildtypeError):
-            assert compose(["data=few", *words]).model.name != "gaussian_process"
-    # A run that is resumed keeps its model.
+            assert compose(["data=few", *words], said.append).model.name != "gaussian_process"
+    assert compose(["data=few", "model=gaussian_process"], said.append).model.name == "gaussian_process"
+    assert not said
+
+
+def test_a_misspelt_setting_chooses_no_network(few: Dataset) -> None:
+    with pytest.raises(ConfigError, match=r"'model\.step' is not a setting; did you mean model\.steps"):
+        compose(["data=few", "model.step=10"])
+
+
+def test_a_run_of_a_small_table_that_goes_on_keeps_its_model(few: Dataset, tmp_path: Path) -> None:
     run = tmp_path / "run"
     train(compose(["data=few", "model=gaussian_process", "model.steps=1", "baselines=[]", f"run.folder={run}",
-                   "run.progress=false"]), dataset=replace(dataset, name="few"))  # fmt: skip
-    assert compose(["data=few", f"run.folder={run}", "run.resume=true"]).model.name == "gaussian_process"
+                   "run.progress=false"]), dataset=few)  # fmt: skip
+    said: list[str] = []
+    for words in ([], ["model.steps=1", "training.threads=1"]):
+        config = compose(["data=few", f"run.folder={run}", "run.resume=true", *words], said.append)
+        assert config.model.name == "gaussian_process"
+    assert said == [f"model gaussian_process: that of the run in {str(run)!r}; name another with model=…"] * 2
 
 
 def test_rows_that_are_no_numbers_keep_the_default_model(

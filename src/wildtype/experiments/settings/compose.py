@@ -29,6 +29,7 @@ from wildtype.experiments.settings.stored import RUN, model_settings, read_setti
 from wildtype.models.registry import MODELS, config_class, model_for_rows
 from wildtype.settings import build, check_settings, declared, refuse_interpolations, schema
 from wildtype.sources.catalogue import DATASETS, dataset_folder, further_datasets, is_built
+from wildtype.training.config import WITHOUT_GRADIENTS
 
 SETTINGS = Path(__file__).parents[1] / "presets"
 GROUPS = {"data": "dataset", "model": "model", "experiment": "experiment"}
@@ -48,8 +49,8 @@ def compose(overrides: Sequence[str] = (), log: Callable[[str], None] = lambda t
     An experiment in ``FULLER`` takes the dataset named there where it is built, unless the overrides name
     one, or ``run.folder`` holds a run that is not to be overwritten: that run keeps its dataset. The screens
     in ``FURTHER`` are taken likewise, unless the overrides name some, or another model. A dataset of the
-    user's own with few rows takes the model for so few (`model_for_rows`), unless the overrides say anything
-    of model or training.
+    user's own with few rows takes the model for so few (`model_for_rows`), unless the overrides name a model
+    or an experiment, or set something that this model does not use, as the epochs of a network.
 
     Parameters
     ----------
@@ -57,8 +58,8 @@ def compose(overrides: Sequence[str] = (), log: Callable[[str], None] = lambda t
         ``data=yeast-digenic-costanzo2010``, ``model=dango``, ``experiment=yeast-trigenic``,
         ``model.layers=0``, ``seed=1``, …
     log : callable
-        Receives a line that says which dataset was taken, and why, where an experiment has two, and a line
-        about other screens.
+        Receives a line that says which dataset was taken, and why, where an experiment has two, a line about
+        other screens, and one about the model of few rows.
 
     Raises
     ------
@@ -68,7 +69,9 @@ def compose(overrides: Sequence[str] = (), log: Callable[[str], None] = lambda t
         If the model is to have the settings of another, or a run its dataset, and there is none, or it is
         damaged.
     """
-    config, keys = _composed(overrides), dict(_key_and_value(override) for override in overrides)
+    keys = dict(_key_and_value(override) for override in overrides)
+    overrides = [*overrides, *_model_of_rows(overrides, log)]
+    config = _composed(overrides)
     if (fuller := FULLER.get(keys.get("experiment", ""))) and keys.keys().isdisjoint(("data", "data.name")):
         name, why = _of_two(config, fuller)
         log(f"dataset {name}: {why}; name another with data=…")
@@ -80,28 +83,58 @@ def compose(overrides: Sequence[str] = (), log: Callable[[str], None] = lambda t
         config.data.screens = _further(config, further)
         if config.data.screens:
             log(f"other screens: {', '.join(config.data.screens)}; name others with data.screens=[…]")
-    if {key.partition(".")[0] for key in keys}.isdisjoint(("model", "training", "experiment", "execution")):
-        name, why = _of_rows(config)
-        if name != config.model.name:
-            config = _composed([*overrides, f"model={name}"])
-        if why:
-            log(f"model {name}: {why}; name another with model=…")
     return config
 
 
-def _of_rows(config: TrainConfig) -> tuple[str, str]:
-    """Return the model for a dataset of the user's own by its number of rows, and why; empty: the default."""
+def _model_of_rows(overrides: Sequence[str], log: Callable[[str], None]) -> list[str]:
+    """Return the override that names the model of a small dataset of the user's own; none where the overrides
+    choose one, and ``log`` is told of a choice that is not named.
+    """
+    keys = {_key_and_value(override)[0] for override in overrides}
+    if keys & {"model", "model.name", "experiment"} or not keys & {"data", "data.name"}:
+        return []
+    # Settings of the model can be checked only when it is known which model they are of.
+    config = _composed([text for text in overrides if not _key_and_value(text)[0].startswith("model.")])
     name = config.data.name
     # A name is a path only where such a dataset is known: it may be of any length, or lead elsewhere.
     if name in known("data") or name not in further_datasets():
-        return config.model.name, ""
+        return []
     if (mark := _run_of(config)) is not None:
-        return read_settings(mark).model.name, f"that of the run in {config.run.folder!r}"
-    rows, numbers = stored_rows(dataset_folder(name))
-    found = model_for_rows(rows) if numbers else None
-    if found is None:
-        return config.model.name, ""
-    return found, f"{name} has {rows:,} rows, from which a network learns little"
+        found, why = read_settings(mark).model.name, f"that of the run in {config.run.folder!r}"
+    else:
+        rows, numbers = stored_rows(dataset_folder(name))
+        fitting = model_for_rows(rows) if numbers else None
+        if fitting is None:
+            return []
+        found, why = fitting, f"{name} has {rows:,} rows, from which a network learns little"
+        if (other := _not_of(fitting, config.model.name, overrides)) is not None:
+            found = config.model.name
+            why = (
+                f"{shown(other)} is not for {fitting}, the default for the {rows:,} rows of {name}, from "
+                f"which a network learns little"
+            )
+    log(f"model {found}: {why}; name another with model=…")
+    return [] if found == config.model.name else [f"model={found}"]
+
+
+def _not_of(model: str, default: str, overrides: Sequence[str]) -> str | None:
+    """Return the first override that sets what ``model`` does not use, and the ``default`` does."""
+    models = tuple(config_class(name) for name in MODELS)
+    used, others = (_names_of((f"model={name}",), models) for name in (model, default))
+    steps = MODELS.find(model).gradients
+    for override in overrides:
+        key, value = _key_and_value(override)
+        section, _, name = key.partition(".")
+        if section == "model":
+            # A misspelt setting chooses nothing.
+            chooses = _is_one_of(key, *others) and not _is_one_of(key, *used)
+        elif section == "training":
+            chooses = not steps and name not in WITHOUT_GRADIENTS
+        else:
+            chooses = not steps and key == "execution" and value != "training"
+        if chooses:
+            return override
+    return None
 
 
 def _run_of(config: TrainConfig) -> Path | None:
@@ -275,13 +308,22 @@ def _checked(key: str, value: str, keys: Sequence[str], maps: Sequence[str]) -> 
     """Return an override as Hydra takes it, after checking its key; raises ``ConfigError``."""
     if key in GROUPS:
         return f"{key}={value}"
-    owner = next((name for name in maps if key == name or key.startswith(f"{name}.")), None)
+    owner = _map_of(key, maps)
     if owner is not None:
         return f"+{key}={value}" if key == owner else f"{key}={value}"
     if key not in keys:
         hint = did_you_mean(key, keys, "see `wildtype train --settings` for all of them")
         raise ConfigError(f"{shown(key)} is not a setting; {hint}")
     return f"{key}={value}"
+
+
+def _map_of(key: str, maps: Sequence[str]) -> str | None:
+    """Return the map that a key names, or an entry of it."""
+    return next((name for name in maps if key == name or key.startswith(f"{name}.")), None)
+
+
+def _is_one_of(key: str, keys: Sequence[str], maps: Sequence[str]) -> bool:
+    return key in keys or _map_of(key, maps) is not None
 
 
 def _explain(error: Exception) -> str:
