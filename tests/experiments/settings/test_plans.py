@@ -1,9 +1,18 @@
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
 import pytest
 
+from tests.tiny import tiny_dataset
+from wildtype.datasets.storage import save_dataset
 from wildtype.errors import ConfigError
+from wildtype.experiments.settings.ablation import read_ablation
 from wildtype.experiments.settings.plans import duration, runs_of_line
+from wildtype.experiments.settings.tuning import read_tuning
+from wildtype.sources.catalogue import dataset_folder
 
 
 def test_every_choice_of_values_is_a_run() -> None:
@@ -50,6 +59,26 @@ def test_values_may_be_a_range() -> None:
 def test_what_makes_no_runs_is_said(words: list[str], says: str) -> None:
     with pytest.raises(ConfigError, match=says.replace("(", r"\(")):
         runs_of_line(words)
+
+
+@pytest.mark.parametrize("read", [read_ablation, read_tuning])
+def test_a_plan_of_a_small_table_compares_one_model(
+    read: Callable[[str], object], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("WILDTYPE_CACHE", str(tmp_path))
+    small = replace(tiny_dataset().select(["epsilon"]), name="few")
+    save_dataset(small, dataset_folder("few"))
+    plan = tmp_path / "plan.yaml"
+    changes = (
+        "factors: {layers: {none: [model.layers=0]}}"
+        if read is read_ablation
+        else "space: {model.layers: [0]}"
+    )
+    plan.write_text(f"base: [data=few]\n{changes}\n")
+    with pytest.raises(ConfigError, match=r"takes model=gaussian_process: add model=cell_transformer to the"):
+        read(str(plan))
+    plan.write_text(f"base: [data=few, model=cell_transformer]\n{changes}\n")
+    read(str(plan))
 
 
 @pytest.mark.parametrize(

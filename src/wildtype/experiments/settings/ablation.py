@@ -21,7 +21,14 @@ from pathlib import Path
 from typing import Any
 
 from wildtype.errors import ConfigError
-from wildtype.experiments.settings.plans import Overrides, PlannedRun, composed, overrides_of, read_plan
+from wildtype.experiments.settings.plans import (
+    Overrides,
+    PlannedRun,
+    composed,
+    overrides_of,
+    read_plan,
+    require_same_model,
+)
 from wildtype.experiments.settings.schema import TrainConfig
 
 BASE = "base"
@@ -163,6 +170,8 @@ def read_ablation(what: str, overrides: Sequence[str] = ()) -> Ablation:
                     f"{place}: {moved[0]!r} changes the rows that are compared; make it a split"
                 )
     made = {key: composed((*base, *given), place) for key, (place, given) in places.items()}
+    for key, (place, given) in places.items():
+        require_same_model(made[key], made[BASE, ""], given, place)
     of_split = {
         split: composed((*base, *given), f"{where}, split {split!r}").split if given else made[BASE, ""].split
         for split, given in splits.items()

@@ -130,6 +130,18 @@ def composed(overrides: Overrides, place: str) -> TrainConfig:
     return config
 
 
+def require_same_model(config: TrainConfig, base: TrainConfig, overrides: Sequence[str], place: str) -> None:
+    """Refuse ``overrides`` that name no model and yet make ``config`` one of another model than ``base``: for
+    few rows, the default model depends on the overrides (`compose`).
+    """
+    named = {override.partition("=")[0].lstrip("+") for override in overrides}
+    if config.model.name != base.model.name and named.isdisjoint(("model", "model.name", "experiment")):
+        raise ConfigError(
+            f"{place}: this takes model={config.model.name}, and the base takes model={base.model.name}: "
+            f"add model={config.model.name} to the base"
+        )
+
+
 def runs_of_line(
     overrides: Sequence[str], log: Callable[[str], None] = lambda text: None
 ) -> list[PlannedRun]:

@@ -18,7 +18,14 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from wildtype.errors import ConfigError, shown
-from wildtype.experiments.settings.plans import SET_RUN_BY_RUN, Overrides, composed, overrides_of, read_plan
+from wildtype.experiments.settings.plans import (
+    SET_RUN_BY_RUN,
+    Overrides,
+    composed,
+    overrides_of,
+    read_plan,
+    require_same_model,
+)
 from wildtype.experiments.settings.schema import TrainConfig
 
 PARTS = ("base", "space")
@@ -178,7 +185,8 @@ def read_tuning(what: str, overrides: Sequence[str] = ()) -> Tuning:
                 f"model or of training"
             )
         for value in dimension.probes():
-            composed((*base, f"{key}={written(value)}"), f"{where}, {key!r}")
+            given, place = f"{key}={written(value)}", f"{where}, {key!r}"
+            require_same_model(composed((*base, given), place), config, [given], place)
     return Tuning(name, base, space, config)
 
 
