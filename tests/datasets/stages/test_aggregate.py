@@ -233,6 +233,18 @@ def test_an_organism_that_does_not_know_its_essential_genes() -> None:
         built(one("G1"), organism=bare, essential="fitness 0")
 
 
+def test_an_equal_number_with_another_replicate_label_counts_once_per_replicate() -> None:
+    labels = ((0.5, "b"), (0.5, "a"), (0.5, "b"), (0.8, "c"), (0.8, "c"))
+    rows = [one("G1", value=v, replicate=label) for v, label in labels]
+    policies = {"listed_again": "once per replicate", "replicates": "mean and sd"}
+    for given in (rows, rows[::-1]):
+        dataset = built(*given, **policies)
+        assert numbers(dataset) == [(pytest.approx(0.6), pytest.approx(math.sqrt(0.03)))]
+        assert counts(dataset, "listed again") == {"merged: duplicate entry (same value and sd)": 2}
+    added = built(*rows, essential="fitness 0", **policies)
+    assert added.table.value.tolist() == [pytest.approx(0.6), 0, 0]
+
+
 def test_replicates_that_agree_count_each() -> None:
     rows = [one("G1", value=v, replicate=label) for v, label in ((0.5, "a"), (0.5, "b"), (0.8, "c"))]
     rows += [one("G2", value=1.0, replicate=label) for label in "ab"]

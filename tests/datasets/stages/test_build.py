@@ -79,7 +79,7 @@ def weighted(members: list[Number], floor: float) -> Number:
 
 def account(records: list[Measurement], chosen: Policies) -> dict[tuple[object, ...], list[Number]]:
     """Return the numbers of every mutant, phenotype and condition, alleles apart where they are."""
-    numbers: dict[tuple[object, ...], dict[tuple[float, str, int], set[str]]] = defaultdict(dict)
+    numbers: dict[tuple[object, ...], dict[tuple[float, str, int | str], set[str]]] = defaultdict(dict)
     for record in records:
         name = ":".join(part for part in (record.phenotype.name, record.trait) if part)
         if chosen.studies == "apart":
@@ -105,7 +105,8 @@ def account(records: list[Measurement], chosen: Policies) -> dict[tuple[object, 
         if math.isnan(sd) and chosen.sd == "derived" and record.n:
             sd = record.se * math.sqrt(record.n)
         found = numbers[name, place, seen, strain]
-        entry = len(found) if chosen.listed_again == "every" else 0
+        per_entry = {"every": len(found), "once per replicate": record.replicate}
+        entry = per_entry.get(chosen.listed_again, "")
         ps = found.setdefault((record.value + 0.0, str(sd + 0.0), entry), set())
         ps |= set() if math.isnan(record.p) else {str(record.p)}
     known = defaultdict(list)

@@ -9,6 +9,7 @@ from pathlib import Path
 from unittest.mock import Mock
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from tests.sources.user_tables.tables import write, yeast
@@ -16,6 +17,7 @@ from wildtype.datasets import Dataset
 from wildtype.datasets.measurements import Measurements
 from wildtype.datasets.reading import ReadReport
 from wildtype.datasets.records import Publication, Study
+from wildtype.datasets.stages.policies import Policies
 from wildtype.datasets.storage import read_dataset, save_dataset
 from wildtype.datasets.store import Query, Store, store_path
 from wildtype.errors import DatasetError, SourceError
@@ -278,6 +280,61 @@ def test_replicates_in_columns_become_mean_and_sd(tmp_path: Path) -> None:
     np.testing.assert_allclose(frame["sd"], [math.sqrt(0.03), 0.0, math.nan], rtol=1e-6)
     with Store.open(store_path(), read_only=True) as store:
         assert len(store.select(Query().study("my"))) == 7  # every replicate, for ceilings
+
+
+WIDE = "genes,rep1,rep2,rep3\nSGS1,0.5,0.5,0.8\nSRS2,1,1,1\nHO,2,,\nwt,1,1,1\n"
+LONG = "genes,value,replicate\n" + "".join(
+    f"{gene},{value},{label}\n"
+    for gene, values in (("SGS1", (0.5, 0.5, 0.8)), ("SRS2", (1, 1, 1)), ("HO", (2,)), ("wt", (1, 1, 1)))
+    for label, value in enumerate(values, 1)
+)
+
+
+@pytest.mark.parametrize("expectation", ["", "multiplicative"])
+def test_replicates_in_rows_with_labels_become_what_replicates_in_columns_do(
+    tmp_path: Path, expectation: str
+) -> None:
+    frames = []
+    for name, text in (("wide.csv", WIDE), ("long.csv", LONG)):
+        layout = Layout(phenotype="growth" if expectation else "fitness", expectation=expectation)
+        m, report, reading = reading_of(write(tmp_path, text, name), layout)
+        dataset = register(m, report, yeast(), policies=reading.policies)
+        frames.append(dataset.to_pandas().set_index("genes")[["value", "sd"]])
+    np.testing.assert_allclose(frames[0]["value"], [0.6, 1.0, 2.0], rtol=1e-6)
+    np.testing.assert_allclose(frames[0]["sd"].iloc[:2], [math.sqrt(0.03), 0.0], rtol=1e-6)
+    pd.testing.assert_frame_equal(frames[1], frames[0])
+
+
+def test_a_row_that_repeats_value_and_replicate_label_counts_once(tmp_path: Path) -> None:
+    text = "genes,value,replicate\nSGS1,0.5,1\nSGS1,0.5,1\nSGS1,0.5,2\nSGS1,0.8,3\nSGS1,0.8,3\n"
+    m, report, reading = reading_of(write(tmp_path, text), Layout(phenotype="fitness"))
+    assert "count once: 2" in str(summarise(m, yeast(), report)["remarks"])
+    dataset = register(m, report, yeast(), policies=reading.policies)
+    assert dataset.excluded == {
+        "merged: duplicate entry (same value and sd)": 2,
+        "merged: replicates of one mutant": 2,
+    }
+    assert dataset.table.value.tolist() == [pytest.approx(0.6)]
+    assert dataset.table.sd.tolist() == [pytest.approx(math.sqrt(0.03))]
+
+
+@pytest.mark.parametrize(
+    "text", ["genes,value,replicate\nSGS1,1,\nSRS2,2,\n", "genes,fitness,size\nSGS1,1,2\nSRS2,2,3\n"]
+)
+def test_an_empty_column_of_labels_and_columns_of_several_phenotypes_are_no_replicates(
+    tmp_path: Path, text: str
+) -> None:
+    several = Layout(Columns(value="fitness=fitness; size=size"))
+    layout = several if "size" in text else Layout(phenotype="fitness")
+    reading = reading_of(write(tmp_path, text), layout)[2]
+    assert reading.policies == Policies()
+
+
+def test_without_replicate_labels_an_equal_number_is_a_repeat(tmp_path: Path) -> None:
+    path = write(tmp_path, "genes,value,replicate\nSGS1,0.5,\nSGS1,0.5,\nSGS1,0.8,\n")
+    m, report, reading = reading_of(path, Layout(phenotype="fitness"))
+    dataset = register(m, report, yeast(), policies=reading.policies)
+    assert dataset.table.value.tolist() == [pytest.approx(0.65)]
 
 
 def test_a_matrix_of_expression_becomes_profiles(tmp_path: Path) -> None:

@@ -21,6 +21,7 @@ from wildtype.datasets.stages.policies import Policies
 from wildtype.datasets.stages.rows import StagedRows
 from wildtype.errors import ConfigError
 from wildtype.mutants import Kind
+from wildtype.mutants.ragged import repeated
 from wildtype.organism import Organism
 
 Ints = NDArray[np.int64]
@@ -153,10 +154,11 @@ def deduplicate(rows: StagedRows, policies: Policies) -> tuple[StagedRows, Stage
     # Equal numbers of one genotype are neighbours in this order, so a copy is found by one comparison.
     rows = rows.sorted()
     same = np.zeros(before, bool)
-    same[1:] = (policies.listed_again == "once") & (
+    same[1:] = (policies.listed_again != "every") & (
         (np.diff(rows.identity) == 0)
         & (rows.value[1:] == rows.value[:-1])
         & ((rows.sd[1:] == rows.sd[:-1]) | (np.isnan(rows.sd[1:]) & np.isnan(rows.sd[:-1])))
+        & (rows.replicate[1:] == rows.replicate[:-1])
     )
     if same.any():
         p, lost = agreed(np.cumsum(~same) - 1, rows.p, ~np.isnan(rows.p))
@@ -286,6 +288,7 @@ def _append(rows: StagedRows, genes: Ints, phenotype: int, undosed: int) -> Stag
         offsets=np.arange(len(genes) + 1),
         phenotype=each(phenotype),
         condition=each(int(rows.condition.min())),
+        replicate=repeated(np.zeros(1, np.int32), len(genes)),
         value=np.zeros(len(genes)),
         sd=unknown,
         p=unknown,

@@ -180,7 +180,12 @@ class Conversion:
         doses, dose = distinct(measurements.dose)
         self.doses, place = np.unique(np.append(doses + 0.0, np.nan), return_inverse=True)
         self.rows = _rows(
-            measurements, organism.genes, phenotype, condition, recoded(place.reshape(-1), dose)
+            measurements,
+            organism.genes,
+            phenotype,
+            condition,
+            recoded(place.reshape(-1), dose),
+            labelled=policies.listed_again == "once per replicate",
         )
         self._sd(measurements, policies)
         self._environments(policies)
@@ -285,8 +290,13 @@ def _rows(
     phenotype: NDArray[np.int64],
     condition: NDArray[np.int64],
     dose: NDArray[np.int64],
+    *,
+    labelled: bool,
 ) -> StagedRows:
-    """Return all measurements as rows, every code replaced by a position or a rank of its content."""
+    """Return all measurements as rows, every code replaced by a position or a rank of its content.
+
+    Labels of replicates are kept where rows are ``labelled``.
+    """
     places = {name: place for place, name in enumerate(genes.names)}
     gene = np.array([places.get(name, -1) for name in m.genes], np.int32)[m.gene]
     effect = np.array([EFFECT[kind] for kind in PerturbationKind], np.int8)
@@ -304,12 +314,19 @@ def _rows(
         offsets=m.offsets,
         phenotype=phenotype.astype(np.int32),
         condition=condition.astype(np.int32),
+        replicate=_labels(m) if labelled else repeated(np.zeros(1, np.int32), len(m)),
         value=m.value + 0.0,  # -0.0 becomes 0.0
         sd=_unsigned(m.sd),
         p=_unsigned(m.p),
     )
     columns = rows.columns((*rows.ENTRIES, *rows.ROWS))
     return replace(rows, **{name: compact(column) for name, column in columns.items() if column is not None})
+
+
+def _labels(m: Measurements) -> NDArray[np.int32]:
+    """Return the ranks [m] of the labels of replicates."""
+    by_name = np.unique(np.array(m.replicates, dtype=str), return_inverse=True)[1].reshape(-1)
+    return recoded(by_name, m.replicate).astype(np.int32)
 
 
 def _unsigned(numbers: NDArray[np.float64]) -> NDArray[np.float64]:

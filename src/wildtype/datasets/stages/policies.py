@@ -41,6 +41,8 @@ POLICIES: Mapping[str, Mapping[str, str]] = {
     "listed again": {
         "once": "repeated entries of one mutant in one condition with equal value and sd are one row, "
         "whatever its replicate label",
+        "once per replicate": "repeated entries of one mutant in one condition with equal value, sd and "
+        "replicate label are one row",
         "every": "every entry counts, also one that repeats the number of another",
     },
     "replicates": {

@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from wildtype.mutants.ragged import BLOCK, Ragged, ragged_ranks, ranks
+from wildtype.mutants.ragged import BLOCK, Ragged, is_repeated, ragged_ranks, ranks
 
 Ints = NDArray[np.int64]
 Codes = NDArray[np.signedinteger[Any]]
@@ -37,6 +37,8 @@ class StagedRows(Ragged):
         Where each mutant's perturbations begin.
     phenotype, condition : int32 [m]
         Positions in the dataset's phenotypes and conditions.
+    replicate : int32 [m]
+        Ranks of the replicate labels where these distinguish repeated entries, else all 0.
     value, sd : float64 [m]
         The number and its standard deviation (NaN: not known).
     p : float64 [m]
@@ -44,7 +46,7 @@ class StagedRows(Ragged):
     """
 
     ENTRIES: ClassVar[tuple[str, ...]] = ("gene", "recorded", "kind", "allele", "dose")
-    ROWS: ClassVar[tuple[str, ...]] = ("phenotype", "condition", "value", "sd", "p")
+    ROWS: ClassVar[tuple[str, ...]] = ("phenotype", "condition", "replicate", "value", "sd", "p")
 
     gene: Codes
     recorded: Codes
@@ -53,6 +55,7 @@ class StagedRows(Ragged):
     dose: Codes
     phenotype: Codes
     condition: Codes
+    replicate: Codes
     value: Floats
     sd: Floats
     p: Floats
@@ -90,10 +93,12 @@ class StagedRows(Ragged):
             yield self.take(number == block)
 
     def sorted(self) -> Self:
-        """Return the rows in an order that does not depend on how they were read: by identity, value, sd.
+        """Return the rows in an order that does not depend on how they were read: by identity, value, sd
+        and replicate label.
 
         Neighbouring rows are then equal or differ in content, so that a sum over them is the same
         to the last bit.
         """
         # Floating-point sums depend on their order; identity, value and sd fix it.
-        return self.take(np.lexsort((self.sd, self.value, self.identity)))
+        labels = () if is_repeated(self.replicate) else (self.replicate,)
+        return self.take(np.lexsort((*labels, self.sd, self.value, self.identity)))

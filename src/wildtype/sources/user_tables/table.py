@@ -73,6 +73,8 @@ class Reading:
         The problems of rows that were left out.
     replicates : bool
         Whether several columns of values, tables or guides are replicates of one mutant.
+    labelled : bool
+        Whether a column of the table labels replicates, in any row.
     neutral : tuple of str
         Names of genes that screens perturb in their controls, if such a gene stands beside others and nobody
         said what it is.
@@ -82,12 +84,19 @@ class Reading:
     remarks: tuple[str, ...]
     rejected: tuple[Problem, ...]
     replicates: bool
+    labelled: bool = False
     neutral: tuple[str, ...] = ()
 
     @property
     def policies(self) -> Policies:
-        """How rows of one mutant are merged: numbers side by side are replicates, also equal ones."""
-        return Policies(listed_again="every", replicates="mean and sd") if self.replicates else Policies()
+        """How rows of one mutant are merged: numbers side by side are replicates, also equal ones, and so are
+        rows of different replicate labels.
+        """
+        if self.replicates:
+            return Policies(listed_again="every", replicates="mean and sd")
+        if self.labelled:
+            return Policies(listed_again="once per replicate", replicates="mean and sd")
+        return Policies()
 
     def rejects(self) -> str:
         """Return the rows that were left out as a CSV table: number, line, column, and what is wrong."""
@@ -201,6 +210,7 @@ def read_table(
             lines,
             tuple(problems),
             several or bool(mutants.spellings.guides),
+            any(row[at] for one in readers for at in one.at.get("replicate", ()) for row in one.grid.cells),
             neutral if counts[3] and not layout.controls else (),
         )
     )
