@@ -14,8 +14,10 @@ import wildtype as wt
 from tests.command import wildtype
 from tests.screened import tiny_grid
 from wildtype.evidence.reference import PARTS
+from wildtype.inference.prediction_table import expected_fitness
 from wildtype.inference.predictor import Predictor
 from wildtype.models.checkpoint import load_checkpoint
+from wildtype.mutants import Kind, MutantTable
 from wildtype.mutants.selection import Selection
 from wildtype.tables import TAKEN
 
@@ -144,3 +146,106 @@ def test_kinds_that_are_not_named_are_those_of_strains_of_a_grid(predictor: Pred
         kinds.append(some.kinds.tolist())
     assert kinds[0] == kinds[1]
     assert kinds[0] == [0] * 24  # the screen has a deletion of the essential gene, too
+
+
+def knowing_more(predictor: Predictor, *more: MutantTable) -> Predictor:
+    known = predictor.checkpoint.known
+    table = MutantTable.concatenate([known.table, *more])
+    part = np.concatenate([known.part, np.zeros(len(table) - len(known.table), np.uint8)])
+    return knowing(predictor, table=table, part=part)
+
+
+def test_a_measured_value_is_that_of_the_same_kinds_of_perturbation(predictor: Predictor) -> None:
+    sets = [
+        ["G003", "G005"], ["G003:overexpressed", "G005:overexpressed"], ["G003:overexpressed", "G005"],
+        ["G003", "G023"], ["G003", "G023:absent"],
+    ]  # fmt: skip
+    plain = predictor.predict(sets)["epsilon_measured"].to_numpy()
+    # The essential gene's knock-down was measured, which says nothing of its deletion.
+    assert np.isfinite(plain).tolist() == [True, False, False, True, False]
+    # Two alleles of one kind are averaged.
+    more = MutantTable.from_sets(
+        [(3, 5), (3, 5)], kind=Kind.OVEREXPRESSED, value=[2.0, 4.0], phenotype=[1, 1]
+    )
+    measured = knowing_more(predictor, more).predict(sets)["epsilon_measured"]
+    np.testing.assert_array_equal(measured, [plain[0], 3.0, np.nan, plain[3], np.nan])
+
+
+def test_a_measured_value_is_that_of_the_same_doses(predictor: Predictor) -> None:
+    dosed = MutantTable.from_sets(
+        [(3, 5)], kind=Kind.OVEREXPRESSED, dose=[0.5, 2.0], value=[2.0], phenotype=[1]
+    )
+    other = replace(dosed, dose=np.array([0.5, 4.0], np.float32))
+    known = knowing_more(predictor, dosed)
+    measured = [
+        known.predict_table(table)["epsilon_measured"].iloc[0]
+        for table in (dosed, other, replace(dosed, dose=None))
+    ]
+    np.testing.assert_array_equal(measured, [2.0, np.nan, np.nan])
+
+
+def test_a_kind_of_perturbation_that_no_training_row_has_is_noted(predictor: Predictor) -> None:
+    notes = predictor.predict([["G001:overexpressed", "G002"], ["G001", "G023"], ["G001", "G002"]])["note"]
+    assert notes.tolist() == ["no training row has this kind of perturbation: overexpressed", "", ""]
+    more = MutantTable.from_sets([(3, 5)], kind=Kind.OVEREXPRESSED, value=[1.0], phenotype=[1])
+    assert knowing_more(predictor, more).predict([["G001:overexpressed", "G002"]])["note"].tolist() == [""]
+
+
+def test_expected_fitness_takes_single_mutants_of_the_same_kind_only(predictor: Predictor) -> None:
+    sets = [["G007:overexpressed"], ["G007"], ["G003", "G007:overexpressed"]]
+    frame = predictor.predict(sets, as_="fitness")
+    assert np.isfinite(frame["fitness_expected"]).tolist() == [False, True, False]
+    reason = "single-mutant fitness of G007 overexpressed is not known"
+    assert [reason in note for note in frame["note"]] == [True, False, True]
+    more = MutantTable.from_sets([(7,)], kind=Kind.OVEREXPRESSED, value=[1.25], sd=[0.1])
+    found = knowing_more(predictor, more).predict(sets, as_="fitness")
+    assert found["fitness_expected"].iloc[0] == 1.25
+    assert found["fitness_expected_sd"].iloc[0] == pytest.approx(0.1)
+    single = predictor.checkpoint.known.single_fitness
+    assert found["fitness_expected"].iloc[2] == pytest.approx(found["epsilon"].iloc[2] + 1.25 * single[3])
+    assert not found["note"].str.contains("is not known").any()
+
+
+def test_expected_fitness_comes_from_measured_single_mutants_where_no_list_has_it(
+    predictor: Predictor,
+) -> None:
+    unknown = np.full_like(predictor.checkpoint.known.single_fitness, np.nan)
+    bare = knowing(predictor, single_fitness=unknown, single_fitness_sd=unknown)
+    sets = [["G003", "G005"], ["G007"]]
+    np.testing.assert_allclose(
+        bare.predict(sets, as_="fitness")["fitness_expected"],
+        predictor.predict(sets, as_="fitness")["fitness_expected"],
+    )
+
+
+def test_expected_fitness_of_another_condition_needs_single_mutants_measured_there(
+    predictor: Predictor,
+) -> None:
+    there = Predictor(replace(predictor.checkpoint, conditions=["YPD", "Gal"]))
+    table = there.table([["G003", "G005"], ["G007"]])
+    table.condition[1] = 1
+    found = there.predict_table(table, as_="fitness")
+    assert np.isfinite(found["fitness_expected"]).tolist() == [True, False]
+    assert found["note"].iloc[1].endswith("single-mutant fitness of G007 is not known in condition Gal")
+    more = MutantTable.from_sets([(7,)], value=[0.75], condition=[1])
+    known = knowing_more(there, more).predict_table(table, as_="fitness")
+    assert known["fitness_expected"].iloc[1] == 0.75
+
+
+def test_expected_fitness_of_three_genes_takes_pairs_of_the_same_kinds(predictor: Predictor) -> None:
+    (phenotype,) = predictor.checkpoint.phenotypes
+    checkpoint = replace(
+        predictor.checkpoint,
+        phenotypes=[{**phenotype, "name": "tau", "min_order": 3}],
+        metrics={"validation": {"tau": {"rmse": 0.1}}},
+    )
+    table = predictor.table(
+        [["G001", "G002", "G003"], ["G001", "G002", "G023"], ["G001", "G002", "G023:absent"]]
+    )
+    found = expected_fitness(checkpoint, table, np.zeros((3, 1)))
+    # The single mutant of the essential gene was measured as a deletion, its pairs as knock-downs.
+    assert np.isfinite(found.fitness).tolist() == [True, False, False]
+    assert found.reasons == {
+        1: "single-mutant fitness of G023 reduced is not known",
+        2: "fitness of one of its pairs is not known",
+    }

@@ -7,7 +7,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from wildtype.mutants import MutantTable
-from wildtype.mutants.identity import SetIndex, mutant_id, mutant_keys, perturbation_id, set_keys
+from wildtype.mutants.identity import (
+    SetIndex,
+    mean_of_mutants,
+    mutant_id,
+    mutant_keys,
+    perturbation_id,
+    set_keys,
+)
 
 SETS = st.lists(
     st.sets(st.integers(0, 300), max_size=3).map(lambda s: tuple(sorted(s))), min_size=1, max_size=25
@@ -75,3 +82,24 @@ def test_sets_with_unknown_genes_are_not_found_and_long_ones_are() -> None:
     long = [rng.choice(1000, 8, replace=False) for _ in range(50)]
     index = SetIndex(MutantTable.from_sets([*long, [999]]))
     assert index.find(MutantTable.from_sets([*long[::-1], [*range(8)]])).tolist() == [*range(49, -1, -1), -1]
+
+
+def test_mutants_are_averaged_over_rows_of_equal_genes_kinds_and_condition() -> None:
+    sets, kinds, conditions = (
+        [[0, 1], [0, 1], [0, 1], [0, 1], [2], []],
+        [0, 0, 0, 0, 0, 4, 0, 0, 1],
+        [0, 0, 0, 1, 0, 0],
+    )
+    known = MutantTable.from_sets(
+        sets, kind=kinds, condition=conditions, value=[1, 2, 4, 8, 16, 32], sd=[3, 4, np.nan, 1, 1, 1]
+    )
+    asked = MutantTable.from_sets(
+        [[0, 1], [1, 0], [0, 1], [2], [2], [], [3]],
+        kind=[0, 0, 0, 0, 0, 4, 1, 0, 0], condition=[0, 1, 0, 0, 0, 0, 0],
+    )  # fmt: skip
+    value, sd = mean_of_mutants(known, asked)
+    np.testing.assert_array_equal(value, [1.5, 8, 4, 16, np.nan, 32, np.nan])
+    np.testing.assert_array_equal(sd, [2.5, 1, np.nan, 1, np.nan, 1, np.nan])
+    nothing = known.take([])
+    assert np.isnan(mean_of_mutants(nothing, asked)[0]).all()
+    assert mean_of_mutants(known, nothing)[0].size == 0

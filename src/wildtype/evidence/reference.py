@@ -17,6 +17,7 @@ from wildtype.evidence.other_screens import OtherScreen
 from wildtype.evidence.pair_matrix import PairMatrix
 from wildtype.mutants import Kind, MutantTable
 from wildtype.mutants.grid import CrossSides, ScreenGrid, VisibleCrosses
+from wildtype.mutants.identity import mean_of_mutants
 from wildtype.organism import Coordinates
 
 PARTS = ("train", "validation", "test", "unused", "given", "hidden")
@@ -147,6 +148,63 @@ class ReferenceMeasurements:
     def lethal(self) -> NDArray[np.bool_]:
         """Genes whose deletion is lethal [n]: essential ones of which no deletion was measured alive."""
         return np.asarray(self.essential & (self.deleted == 0))
+
+    def seen_kinds(self) -> NDArray[np.bool_]:
+        """Return which kinds of perturbation [kinds] any training row has, or any training cross."""
+        train, seen = self.rows("train"), np.zeros(len(Kind), bool)
+        # On another organism the rows of training are left out, and nothing is known of their kinds.
+        seen[train.kind if len(train) else slice(None)] = True
+        if (crosses := self.crosses()) is not None:
+            seen[crosses.grid.strains[1][crosses.visible().any(1)]] = True
+        return seen
+
+    @cached_property
+    def _single_kind(self) -> NDArray[np.uint8]:
+        """The kind of mutant [n] whose fitness ``single_fitness`` is: a deletion goes before reduced alleles.
+
+        The numbers come without their kinds, so these follow from the mutants that were measured.
+        """
+        deleted, reduced = self.deleted > 0, self.essential.copy()
+        reduced[self.table.gene[self.table.kind == Kind.REDUCED]] = True
+        if self.grid is not None:
+            gene, kind = self.grid.strains
+            deleted[gene[kind == Kind.ABSENT]] = True
+            reduced[gene[kind == Kind.REDUCED]] = True
+        lives = ~(self.single_fitness < LETHAL)  # the fitness of a lethal deletion is no knock-down's
+        return np.where(reduced & ~deleted & lives, Kind.REDUCED, Kind.ABSENT).astype(np.uint8)
+
+    @cached_property
+    def _measured_singles(self) -> MutantTable:
+        """Rows of the phenotype ``fitness`` that are single mutants."""
+        of_fitness = np.array([name == "fitness" for name in self.phenotypes], bool)
+        return self.table.take(np.flatnonzero((self.table.order == 1) & of_fitness[self.table.phenotype]))
+
+    def single_fitness_of(self, table: MutantTable) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return the fitness [Σk] of every perturbation of a table alone, and its sd, in its row's condition.
+
+        It is that of the same kind of perturbation: ``single_fitness`` is of deletions (of knock-downs for
+        genes that were not deleted) in the reference condition. What it lacks comes from rows of the
+        phenotype ``fitness``. NaN where neither knows it.
+        """
+        gene, condition = table.gene, table.condition[table.row]
+        listed = (condition == 0) & (table.kind == self._single_kind[gene])
+        value, sd = (
+            np.where(listed, x[gene].astype(np.float64), np.nan)
+            for x in (self.single_fitness, self.single_fitness_sd)
+        )
+        singles = self._measured_singles
+        has_rows = np.zeros(len(self.essential), bool)
+        has_rows[singles.gene] = True
+        at = np.flatnonzero(np.isnan(value) & has_rows[gene])
+        alone = MutantTable.build(
+            gene[at],
+            np.arange(len(at) + 1),
+            kind=table.kind[at],
+            condition=condition[at],
+            dose=None if table.dose is None else table.dose[at],
+        )
+        value[at], sd[at] = mean_of_mutants(singles, alone)
+        return value, sd
 
     def pair_matrix(self, name: str) -> PairMatrix:
         """Return what may be seen of pairs of genes: training crosses, listed or not, and a user's pairs.

@@ -5,9 +5,9 @@ From a predicted interaction follows an expected fitness (wild type = 1):
     f_ab  = f_a f_b + ε                                                                  two genes
     f_abc = τ + f_ab f_c + f_ac f_b + f_bc f_a − 2 f_a f_b f_c                           three genes
 
-(Kuzmin et al. 2018, Science 360:eaao1729). Fitness of single and double mutants is the measured one. The sd
-of a prediction is its root mean squared error on validation rows; the other errors are propagated to first
-order.
+(Kuzmin et al. 2018, Science 360:eaao1729). Fitness of single and double mutants is the measured one, of the
+same kinds of perturbation in the same condition. The sd of a prediction is its root mean squared error on
+validation rows; the other errors are propagated to first order.
 
 Legend: m mutants · p phenotypes.
 """
@@ -31,7 +31,7 @@ from wildtype.models.checkpoint import Checkpoint
 from wildtype.models.ensemble import class_of
 from wildtype.mutants import Kind, MutantTable
 from wildtype.mutants.grid import ScreenGrid, contains
-from wildtype.mutants.identity import SetIndex
+from wildtype.mutants.identity import SetIndex, mean_of_mutants
 from wildtype.mutants.selection import CLASSES
 from wildtype.mutants.unlisted import UnlistedMean, unlisted_name
 
@@ -67,6 +67,9 @@ def prediction_table(
     nobody, unknown = np.flatnonzero(table.order == 0), list[tuple[str, str]]()
     for row, note in core.known_by(table).items():
         notes[row].append(note)
+    for unseen in map(Kind, np.flatnonzero(~known.seen_kinds()).tolist()):
+        for row in np.unique(table.row[table.kind == unseen]).tolist():
+            notes[row].append(f"no training row has this kind of perturbation: {unseen.name.lower()}")
     for p, phenotype in enumerate(checkpoint.phenotypes):
         minimum = phenotype["min_order"]
         defined = wild_type_value(phenotype)
@@ -115,10 +118,13 @@ def prediction_table(
     for row in nobody.tolist():
         notes[row] += ["no gene is perturbed: the wild type", *_undefined(unknown)]
     near = known.table.take(known.table.inside(table.gene))  # a small part of millions of known rows
+    near = near.take(SetIndex(table).find(near) >= 0)
     for output in checkpoint.outputs:
         if output.form != "gene":
             number = known.phenotypes.index(output.name)
-            columns[f"{output.name}_measured"] = _measured(near, table, number)
+            columns[f"{output.name}_measured"], _ = mean_of_mutants(
+                near.take(near.phenotype == number), table
+            )
     if known.grid is not None:
         columns["screened"] = _screened(known, known.grid, table)
         if unlisted is not None:
@@ -196,23 +202,6 @@ def _screened(known: ReferenceMeasurements, grid: ScreenGrid, table: MutantTable
     return out
 
 
-def _measured(known: MutantTable, table: MutantTable, phenotype: int) -> Floats:
-    """Return the known value [m] of each gene set in its condition (mean over kinds), NaN without one."""
-    out = np.full(len(table), np.nan)
-    for condition in np.unique(table.condition):
-        rows = np.flatnonzero((known.phenotype == phenotype) & (known.condition == condition))
-        if not rows.size:
-            continue
-        values = known.take(rows)
-        # A set index holds every gene set once, so repeated measurements are averaged before the lookup.
-        _, first, group = np.unique(values.set_id, return_index=True, return_inverse=True)
-        mean = np.bincount(group, weights=values.value) / np.bincount(group)
-        here = np.flatnonzero(table.condition == condition)
-        found = SetIndex(values.take(first)).find(table.take(here))
-        out[here] = np.where(found >= 0, mean[found], np.nan)  # -1, not found, reads the last mean in vain
-    return out
-
-
 @dataclass(frozen=True)
 class ExpectedFitness:
     """Fitness and sd [m] (wild type = 1); NaN in the rows that ``reasons`` maps to a sentence."""
@@ -238,38 +227,40 @@ def expected_fitness(checkpoint: Checkpoint, table: MutantTable, predicted: Floa
     known = checkpoint.known
     fitness, sd = np.full(len(table), np.nan), np.full(len(table), np.nan)
     reasons: dict[int, str] = {}
-    singles, singles_sd = known.single_fitness.astype(np.float64), known.single_fitness_sd.astype(np.float64)
+    singles, singles_sd = known.single_fitness_of(table)
 
-    def check_singles(row: int, genes: Ints) -> bool:
-        lacking = [checkpoint.genes.names[g] for g in genes if not np.isfinite(singles[g])]
+    def check_singles(row: int) -> bool:
+        at = np.arange(table.offsets[row], table.offsets[row + 1])
+        lacking = [_perturbed(checkpoint, table, i) for i in at if not np.isfinite(singles[i])]
         if lacking:
             reasons[row] = f"single-mutant fitness of {', '.join(lacking)} is not known"
+            if len(checkpoint.conditions) > 1:
+                reasons[row] += f" in condition {checkpoint.conditions[table.condition[row]]}"
         return not lacking
 
     rows = np.flatnonzero(table.order == 0)
     fitness[rows], sd[rows] = 1.0, 0.0  # the unit of fitness is the wild type's
 
     rows = np.flatnonzero(table.order == 1)
-    genes = table.gene[table.offsets[rows]]
-    fitness[rows], sd[rows] = singles[genes], singles_sd[genes]
-    for row, gene in zip(rows.tolist(), genes, strict=True):
-        check_singles(row, np.array([gene]))
+    fitness[rows], sd[rows] = singles[table.offsets[rows]], singles_sd[table.offsets[rows]]
+    for row in rows.tolist():
+        check_singles(row)
 
     rows = np.flatnonzero(table.order == 2)
     if "epsilon" in names and rows.size:
-        pair = table.take(rows).matrix(2)
+        pair = table.offsets[rows, None] + np.arange(2)
         # A measured value without a known sd counts as exact: a lower bound of the sd beats none.
         (f_a, f_b), (s_a, s_b) = singles[pair].T, np.nan_to_num(singles_sd[pair]).T
         error = np.full(len(rows), _error(checkpoint, "epsilon"))
         epsilon = predicted[rows, names.index("epsilon")]
         fitness[rows], sd[rows] = fitness_from_epsilon(epsilon, f_a, f_b, error, s_a, s_b)
-        for row, genes in zip(rows.tolist(), pair, strict=True):
-            check_singles(row, genes)
+        for row in rows.tolist():
+            check_singles(row)
 
     rows = np.flatnonzero(table.order == 3)
     if "tau" in names and rows.size:
-        triple = table.take(rows).matrix(3)
-        pairs, pairs_sd = _pair_fitness(checkpoint, triple)
+        triple = table.offsets[rows, None] + np.arange(3)
+        pairs, pairs_sd = _pair_fitness(checkpoint, table, rows)
         error = np.full(len(rows), _error(checkpoint, "tau"))
         tau = predicted[rows, names.index("tau")]
         (f_ab, f_ac, f_bc), (s_ab, s_ac, s_bc) = pairs.T, np.nan_to_num(pairs_sd).T
@@ -278,7 +269,7 @@ def expected_fitness(checkpoint: Checkpoint, table: MutantTable, predicted: Floa
             tau, f_ab, f_ac, f_bc, f_a, f_b, f_c, error, s_ab, s_ac, s_bc, s_a, s_b, s_c
         )
         for i, row in enumerate(rows.tolist()):
-            if check_singles(row, triple[i]) and not np.isfinite(pairs[i]).all():
+            if check_singles(row) and not np.isfinite(pairs[i]).all():
                 reasons[row] = "fitness of one of its pairs is not known"
 
     for row in np.flatnonzero(np.isnan(fitness)).tolist():
@@ -289,25 +280,35 @@ def expected_fitness(checkpoint: Checkpoint, table: MutantTable, predicted: Floa
     return ExpectedFitness(fitness, sd, reasons)
 
 
+def _perturbed(checkpoint: Checkpoint, table: MutantTable, at: int) -> str:
+    """Return the gene of the perturbation at a position, with its kind unless that is a deletion."""
+    name, kind = checkpoint.genes.names[table.gene[at]], Kind(table.kind[at])
+    return name if kind == Kind.ABSENT else f"{name} {kind.name.lower()}"
+
+
 def _error(checkpoint: Checkpoint, phenotype: str) -> float:
     """Return the root mean squared error on validation rows, in the phenotype's unit."""
     return float(checkpoint.metrics["validation"][phenotype]["rmse"])
 
 
-def _pair_fitness(checkpoint: Checkpoint, triple: Ints) -> tuple[Floats, Floats]:
-    """Return measured fitness [m, 3] of the pairs ab, ac, bc and its sd; NaN where unknown."""
+def _pair_fitness(checkpoint: Checkpoint, table: MutantTable, rows: Ints) -> tuple[Floats, Floats]:
+    """Return measured fitness [m, 3] of the pairs ab, ac, bc of rows of order 3, and its sd; NaN: unknown."""
     known = checkpoint.known
-    out, out_sd = np.full(triple.shape, np.nan), np.full(triple.shape, np.nan)
+    out, out_sd = np.full((len(rows), 3), np.nan), np.full((len(rows), 3), np.nan)
     if "fitness" not in known.phenotypes:
         return out, out_sd
-    measured = known.table.take(
-        (known.table.phenotype == known.phenotypes.index("fitness")) & (known.table.order == 2)
-    )
-    if not len(measured):
-        return out, out_sd
-    index = SetIndex(measured)
+    near = known.table.take(known.table.inside(table.gene))
+    measured = near.take((near.phenotype == known.phenotypes.index("fitness")) & (near.order == 2))
     for column, pair in enumerate(((0, 1), (0, 2), (1, 2))):
-        found = index.find(MutantTable.from_matrix(triple[:, pair]))
-        out[:, column] = np.where(found >= 0, measured.value[found], np.nan)
-        out_sd[:, column] = np.where(found >= 0, measured.sd[found], np.nan)
+        at = (table.offsets[rows, None] + np.array(pair)).reshape(-1)
+        pairs = MutantTable.build(
+            table.gene[at],
+            2 * np.arange(len(rows) + 1),
+            kind=table.kind[at],
+            condition=table.condition[rows],
+            dose=None if table.dose is None else table.dose[at],
+        )
+        out[:, column], out_sd[:, column] = mean_of_mutants(
+            measured.take(SetIndex(pairs).find(measured) >= 0), pairs
+        )
     return out, out_sd

@@ -20,6 +20,7 @@ from wildtype.seeds import generator
 
 Ints = NDArray[np.int64]
 Keys = NDArray[np.uint64]
+Floats = NDArray[np.float64]
 
 
 def perturbation_id(gene: Ints, kind: NDArray[Any], dose: NDArray[np.floating[Any]] | None) -> Ints:
@@ -108,6 +109,31 @@ def mutant_keys(table: MutantTable, n: int) -> Keys:
     perturbed = table.gene * len(Kind) + table.kind
     with np.errstate(over="ignore"):
         return keys_of(perturbed, table.offsets, words) + _condition_words(table)[table.condition]
+
+
+def mean_of_mutants(known: MutantTable, table: MutantTable) -> tuple[Floats, Floats]:
+    """Return the mean value [m] of the known rows that measured each mutant of a table, and its sd.
+
+    A mutant is the same where genes, kinds, doses and condition are equal: several alleles of a gene that are
+    of one kind are averaged. Values are NaN where there is no such row, and sds also where one is not known.
+    """
+    m = len(table)
+    rows = [
+        MutantTable.build(t.gene, t.offsets, kind=t.kind, dose=t.dose, condition=t.condition)
+        for t in (table, known)
+    ]
+    both = MutantTable.concatenate(rows)
+    if not len(known) or not m:
+        return np.full(m, np.nan), np.full(m, np.nan)
+    mutants = mutant_id(both)
+    codes = joint([(mutants, int(mutants.max()) + 1), (both.condition, int(both.condition.max()) + 1)])
+    _, group = np.unique(codes, return_inverse=True)
+    size = int(group.max()) + 1
+    count = np.bincount(group[m:], minlength=size)
+    total = np.bincount(group[m:], weights=known.value, minlength=size)
+    variance = np.bincount(group[m:], weights=known.sd.astype(np.float64) ** 2, minlength=size)
+    with np.errstate(invalid="ignore"):  # 0 / 0: a mutant that no known row measured
+        return (total / count)[group[:m]], (np.sqrt(variance) / count)[group[:m]]
 
 
 def _condition_words(table: MutantTable) -> Keys:

@@ -519,3 +519,10 @@ def test_choices_that_are_refused(predictor: Predictor, tiny_run: Path) -> None:
         screened(predictor, 3, choose="explore", top=3)
     said = wildtype("screen", str(tiny_run), "--choose", "most")
     assert_one_sentence(said, "choose='most' is not known")
+
+
+def test_single_fitness_in_a_screen_is_that_of_the_same_kind(predictor: Predictor) -> None:
+    found = screened(predictor, among=["G001:overexpressed", "G002"], top=1, direction="low")
+    single = predictor.checkpoint.known.single_fitness
+    assert found["single_fitness"].tolist() == [f",{single[2]:.3g}"]
+    assert np.isnan(found["epsilon_measured"]).all()

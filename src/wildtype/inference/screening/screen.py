@@ -298,11 +298,12 @@ def shortlist(
 ) -> pd.DataFrame:
     """Return the first ``top`` mutants per output and direction as a table.
 
-    ``single_fitness`` lists the fitness of the single mutants in the order of the genes, empty where it is
-    not known. ``linkage_kb`` is the shortest distance between two of the genes on one chromosome: infinite if
-    all are on different ones, NaN if a place is not known. With ``max_per_gene``, mutants are taken from the
-    best on, and one is passed over if a gene, ``exempt`` ones aside, is in as many rows already; `choosing`
-    has other choices. By interaction, ``expected`` is the product of the predictions of the single mutants.
+    ``single_fitness`` lists the fitness of the single mutants, of the same kinds and condition, in the order
+    of the genes; empty where it is not known. ``linkage_kb`` is the shortest distance between two of the
+    genes on one chromosome: infinite if all are on different ones, NaN if a place is not known. With
+    ``max_per_gene``, mutants are taken from the best on, and one is passed over if a gene, ``exempt`` ones
+    aside, is in as many rows already; `choosing` has other choices. By interaction, ``expected`` is the
+    product of the predictions of the single mutants.
     """
     import pandas as pd
 
@@ -338,7 +339,7 @@ def shortlist(
             frame.insert(0, "phenotype", core.phenotypes[output])
             at = frame.columns.tolist().index("note")
             frame.insert(at, "linkage_kb", _linkage(core, genes[chosen]))
-            frame.insert(at, "single_fitness", _single_fitness(core, genes[chosen]))
+            frame.insert(at, "single_fitness", _single_fitness(core, table))
             frames.append(frame)
     out = pd.concat(frames, ignore_index=True)
     out.attrs |= {"count": screen.design.count, "asked": found.asked, "left_out": dict(found.left_out)}
@@ -387,7 +388,8 @@ def _linkage(core: PredictionCore, genes: Ints) -> Floats:
     return np.asarray(apart.min(0))  # NaN if one of the distances is
 
 
-def _single_fitness(core: PredictionCore, genes: Ints) -> list[str]:
+def _single_fitness(core: PredictionCore, table: MutantTable) -> list[str]:
     """Return the fitness of each mutant's single mutants, as text."""
-    values = core.checkpoint.known.single_fitness[genes]
-    return [",".join("" if np.isnan(x) else f"{x:.3g}" for x in row) for row in values]
+    values = core.checkpoint.known.single_fitness_of(table)[0]
+    texts = ["" if np.isnan(x) else f"{x:.3g}" for x in values.tolist()]
+    return [",".join(texts[a:b]) for a, b in zip(table.offsets[:-1], table.offsets[1:], strict=True)]
