@@ -249,3 +249,14 @@ def test_expected_fitness_of_three_genes_takes_pairs_of_the_same_kinds(predictor
         1: "single-mutant fitness of G023 reduced is not known",
         2: "fitness of one of its pairs is not known",
     }
+
+
+def test_predictions_and_screens_name_the_condition_where_there_are_several(predictor: Predictor) -> None:
+    several = Predictor(replace(predictor.checkpoint, conditions=["YPD", "Gal"]))
+    frame = several.predict([["G001", "G002"]])
+    assert frame["condition"].tolist() == ["YPD"]
+    assert frame.columns.get_loc("condition") == frame.columns.get_loc("kinds") + 1
+    assert several.predict([["G001", "G002"]], condition="Gal")["condition"].tolist() == ["Gal"]
+    found = several.screen(2, ["G001", "G002"], top=1, direction="low", include=["linked"], condition="Gal")
+    assert found["condition"].tolist() == ["Gal"]
+    assert "condition" not in predictor.predict([["G001", "G002"]]).columns

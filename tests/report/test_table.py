@@ -206,6 +206,14 @@ def test_card() -> None:
     bare, raw = printed(100)
     print_card(replace(dataset, stages=()).card(), bare)
     assert "rows in" not in raw.getvalue().decode()
+    assert "conditions" not in raw.getvalue().decode()
+    console, raw = printed(100)
+    print_card(replace(dataset, conditions=("YPD", "Gal", "NaCl")).card(), console)
+    line = next(line for line in raw.getvalue().decode().splitlines() if line.startswith("conditions"))
+    assert line.rstrip().endswith("YPD (the reference), Gal, NaCl")
+    console, raw = printed(100)
+    print_card(replace(dataset, conditions=tuple(f"c{i}" for i in range(25))).card(), console)
+    assert "c19 and 5 more" in " ".join(raw.getvalue().decode().split())
 
 
 def test_calls_have_log_loss_and_brier_where_others_have_errors_in_a_unit(comparison: Comparison) -> None:

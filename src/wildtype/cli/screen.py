@@ -42,7 +42,9 @@ def command(
     phenotype: Annotated[
         list[str] | None, typer.Option(help="Rank by this phenotype; by default by each in turn.")
     ] = None,
-    condition: Annotated[str | None, typer.Option(help="One of the dataset's conditions.")] = None,
+    condition: Annotated[
+        str | None, typer.Option(help="One of the dataset's conditions; the reference by default.")
+    ] = None,
     interval: Annotated[
         float | None, typer.Option(help="Add intervals of this coverage, such as 0.9.")
     ] = None,

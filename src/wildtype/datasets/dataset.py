@@ -144,6 +144,7 @@ class Dataset(DatasetRecord):
             "genes": len(self.organism.genes),
             "genes_measured": len(self.measured_genes()),
             "rows": len(t),
+            **({"conditions": list(self.conditions)} if len(self.conditions) > 1 else {}),
             "rows_by_phenotype_and_order": counts,
             **({} if self.grid is None else {"crosses": self.cross_counts()}),
             "perturbations_by_kind": {

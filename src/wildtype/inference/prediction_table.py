@@ -58,6 +58,8 @@ def prediction_table(
     around = None if interval is None else core.conformal.intervals(table, values, sd, interval)
     genes, kinds = written(table, core.genes.names)
     columns: dict[str, Any] = {"genes": genes, "names": standard_names(table, core.genes), "kinds": kinds}
+    if len(checkpoint.conditions) > 1:
+        columns["condition"] = [checkpoint.conditions[c] for c in table.condition]
     notes: list[list[str]] = [[] for _ in range(len(table))]
     lethal, selections = _essential_deletions(core, table, notes), core.selections
     kind = class_of(checkpoint.model)

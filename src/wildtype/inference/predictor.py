@@ -196,13 +196,13 @@ class Predictor:
         -------
         pandas.DataFrame
             One row per set, in order: ``genes`` (systematic names), ``names`` (standard names, semicolons
-            between), ``kinds``, one column per phenotype in its unit (NaN where it is not defined, see
-            ``note``), ``<phenotype>_unlisted`` (of models of a whole screen: the value, given that the pair
-            was screened and not listed, `mutants.unlisted`), ``<phenotype>_measured`` (the known value of
-            the same genes, kinds and condition, a mean over alleles; NaN if there is none), ``screened``
-            (``listed``, ``screened, not listed``, ``unknown`` or ``not crossed``, where the model knows the
-            grid of a screen), ``order``, ``order_seen`` and ``genes_seen`` (in training rows), ``essential``
-            (essential genes of the set), ``note``. With
+            between), ``kinds``, ``condition`` (of models of several), one column per phenotype in its unit
+            (NaN where it is not defined, see ``note``), ``<phenotype>_unlisted`` (of models of a whole
+            screen: the value, given that the pair was screened and not listed, `mutants.unlisted`),
+            ``<phenotype>_measured`` (the known value of the same genes, kinds and condition, a mean over
+            alleles; NaN if there is none), ``screened`` (``listed``, ``screened, not listed``, ``unknown`` or
+            ``not crossed``, where the model knows the grid of a screen), ``order``, ``order_seen`` and
+            ``genes_seen`` (in training rows), ``essential`` (essential genes of the set), ``note``. With
             ``interval``, behind each phenotype ``<phenotype>_low`` and ``_high`` (NaN where validation rows
             like the query are missing or too few, see ``note``; none of classes) and ``_sd``, over the
             members of an ensemble or of a Gaussian process (NaN of other models). A table keeps its index,

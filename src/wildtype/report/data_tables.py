@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 NAMED = 4
 """Most phenotypes that a line about a dataset names."""
+LISTED = 20
+"""Most conditions that a card lists."""
 
 
 def print_card(card: Mapping[str, Any], console: Console | None = None) -> None:
@@ -27,6 +29,7 @@ def print_card(card: Mapping[str, Any], console: Console | None = None) -> None:
         ("organism", f"{card['organism']}{description}"),
         ("genes", f"{card['genes']:,}, of which perturbed in some row: {card['genes_measured']:,}"),
         ("rows", f"{card['rows']:,}"),
+        *(("conditions", _conditions(names)) for names in (card.get("conditions"),) if names),
         ("targets", ", ".join(card["targets"]) or NONE),
         ("perturbations", _counts(card["perturbations_by_kind"])),
         ("not in the table", _counts(card["excluded"])),
@@ -54,6 +57,12 @@ def print_card(card: Mapping[str, Any], console: Console | None = None) -> None:
     print_table(console, columns, rows, numeric=range(1, len(columns)))
     if card["stages"]:
         _print_stages(card["stages"], console)
+
+
+def _conditions(names: Sequence[str]) -> str:
+    """Return the conditions of a dataset, of which the first is the reference, in one line."""
+    listed, more = names[1:LISTED], len(names[LISTED:])
+    return f"{names[0]} (the reference), {', '.join(listed)}{f' and {more:,} more' if more else ''}"
 
 
 def card_line(card: Mapping[str, Any]) -> str:
