@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from wildtype.mutants import MutantTable
 from wildtype.mutants.identity import (
+    MutantIndex,
     SetIndex,
     mean_of_mutants,
     mutant_id,
@@ -103,3 +104,13 @@ def test_mutants_are_averaged_over_rows_of_equal_genes_kinds_and_condition() -> 
     nothing = known.take([])
     assert np.isnan(mean_of_mutants(nothing, asked)[0]).all()
     assert mean_of_mutants(known, nothing)[0].size == 0
+
+
+def test_mutants_are_found_by_genes_kinds_and_condition() -> None:
+    known = MutantTable.from_sets([[0, 1], [2], []], kind=[0, 4, 1], condition=[0, 1, 0])
+    asked = MutantTable.from_sets(
+        [[0, 1], [0, 1], [0, 1], [2], [2], [], [0]],
+        kind=[0, 4, 4, 0, 0, 4, 1, 1, 0], condition=[0, 0, 1, 0, 1, 0, 0],
+    )  # fmt: skip
+    assert MutantIndex(known, 3).holds(asked).tolist() == [True, False, False, False, True, True, False]
+    assert not MutantIndex(known.take([]), 3).holds(asked).any()

@@ -55,7 +55,7 @@ def command(
     require: Annotated[
         str, typer.Option(help="Each mutant has at least one of these genes: names, a file, or metabolic.")
     ] = "",
-    unmeasured: Annotated[bool, typer.Option(help="Leave out gene sets with a measurement.")] = False,
+    unmeasured: Annotated[bool, typer.Option(help="Leave out mutants measured in the condition.")] = False,
     exclude_synthetic_lethal: Annotated[
         bool,
         typer.Option("--exclude-synthetic-lethal", help="Leave out mutants with a synthetic lethal pair."),

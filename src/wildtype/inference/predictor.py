@@ -415,11 +415,11 @@ class Predictor:
         require : sequence of str
             Each mutant has at least one of these genes; ``metabolic`` names all genes of the metabolism.
         unmeasured : bool
-            Whether to leave out gene sets with a measurement of a phenotype to rank by; of a whole screen
-            also crosses that were screened and not listed.
+            Whether to leave out mutants (genes and kinds of perturbation) with a measurement of a phenotype
+            to rank by in the condition; of a whole screen also crosses that were screened and not listed.
         exclude_synthetic_lethal : bool
-            Whether to leave out mutants with a synthetic lethal pair: its fitness, measured or implied by its
-            epsilon, is below 0.1, while both single mutants are viable.
+            Whether to leave out mutants with a synthetic lethal pair: its fitness, measured in the condition
+            or implied by its epsilon there, is below 0.1, while both single mutants are viable.
         include : sequence of str
             What to keep of the mutants that a screen leaves out: ``lethal`` (an essential gene is absent),
             ``linked`` (two genes within ``min_linkage_kb`` on one chromosome, which a cross rarely combines),

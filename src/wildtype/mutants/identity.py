@@ -185,6 +185,29 @@ class SetIndex:
         return joint([(gene[column], self._genes) for column in at.T])
 
 
+class MutantIndex:
+    """Finds out which mutants a table has, by genes, kinds and condition, whatever the doses.
+
+    Parameters
+    ----------
+    table : MutantTable
+        Mutants to find.
+    n : int
+        Genes of the gene index.
+    """
+
+    def __init__(self, table: MutantTable, n: int) -> None:
+        self._n, self._keys = n, np.unique(mutant_keys(table, n))
+
+    def holds(self, table: MutantTable) -> NDArray[np.bool_]:
+        """Return which rows of ``table`` [M] are one of the mutants; O(log m) each."""
+        if not len(self._keys):
+            return np.zeros(len(table), bool)
+        keys = mutant_keys(table, self._n)
+        near = np.minimum(np.searchsorted(self._keys, keys), len(self._keys) - 1)
+        return np.asarray(self._keys[near] == keys)
+
+
 def _bytes_of(genes: Ints) -> NDArray[np.void]:
     """Return one fixed-width key per gene tuple [r, k], k > 0; big-endian bytes sort as the tuples do."""
     width = 8 * genes.shape[1]

@@ -26,6 +26,7 @@ from wildtype.inference.screening import screen, stream
 from wildtype.inference.screening.constraints import LEFT_OUT, lethal_pairs
 from wildtype.models.cell_transformer.config import CellTransformerConfig, EvidenceConfig, HeadConfig
 from wildtype.models.cell_transformer.model import CellTransformer
+from wildtype.mutants import MutantTable
 from wildtype.tables import TAKEN
 
 
@@ -526,3 +527,51 @@ def test_single_fitness_in_a_screen_is_that_of_the_same_kind(predictor: Predicto
     single = predictor.checkpoint.known.single_fitness
     assert found["single_fitness"].tolist() == [f",{single[2]:.3g}"]
     assert np.isnan(found["epsilon_measured"]).all()
+
+
+def in_two_conditions(predictor: Predictor) -> Predictor:
+    """Return a predictor of two conditions; in the second only G001,G002 was measured, and is lethal."""
+    known = predictor.checkpoint.known
+    more = MutantTable.from_sets([(1, 2), (1, 2)], value=[0.0, -0.5], phenotype=[0, 1], condition=[1, 1])
+    table = MutantTable.concatenate([known.table, more])
+    part = np.append(known.part, [0, 0]).astype(np.uint8)
+    checkpoint = replace(predictor.checkpoint, conditions=["YPD", "Gal"])
+    return changed(Predictor(checkpoint), table=table, part=part)
+
+
+def test_unmeasured_mutants_are_those_not_measured_in_the_condition(predictor: Predictor) -> None:
+    several, options = in_two_conditions(predictor), {"top": 400, "direction": "low", "unmeasured": True}
+    assert screened(several, 2, **options).empty
+    found = screened(several, 2, condition="Gal", **options)
+    assert found.attrs["left_out"] == {"measured before": 1}
+    assert "G001,G002" not in set(found["genes"])
+
+
+def test_a_mutant_of_another_kind_was_not_measured(predictor: Predictor) -> None:
+    among = ["G001", "G002", "G003:overexpressed"]
+    found = screened(predictor, among=among, top=5, direction="low", unmeasured=True)
+    assert sorted(found["genes"]) == ["G001,G003", "G002,G003"]
+
+
+def test_pairs_are_lethal_in_the_condition_of_the_screen(predictor: Predictor) -> None:
+    several, among = in_two_conditions(predictor), ["G001", "G002", "G003"]
+    options = {"among": among, "top": 5, "direction": "low", "exclude_synthetic_lethal": True}
+    assert len(screened(several, **options)) == 3
+    assert set(screened(several, condition="Gal", **options)["genes"]) == {"G001,G003", "G002,G003"}
+    known = several.checkpoint.known
+    assert lethal_pairs(known).tolist() == []
+    assert lethal_pairs(known, 1).tolist() == [[1, 2]]
+
+
+def test_an_epsilon_implies_no_lethal_pair_where_single_mutants_are_known_in_another_condition(
+    predictor: Predictor,
+) -> None:
+    known = in_two_conditions(predictor).checkpoint.known
+    value = known.table.value.copy()
+    value[-2] = 1.0  # the fitness of the pair; its epsilon of -0.5 stays
+    known = replace(known, table=replace(known.table, value=value))
+    assert lethal_pairs(known, 1).tolist() == []
+    singles = MutantTable.from_sets([(1,), (2,)], value=[0.6, 0.6], condition=[1, 1])
+    table = MutantTable.concatenate([known.table, singles])
+    part = np.append(known.part, [0, 0]).astype(np.uint8)
+    assert lethal_pairs(replace(known, table=table, part=part), 1).tolist() == [[1, 2]]

@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 
 from wildtype.evidence.reference import LETHAL, ReferenceMeasurements
 from wildtype.inference.screening.designs import Mutants
-from wildtype.mutants import Kind, MutantTable
+from wildtype.mutants import Kind
 from wildtype.mutants.grid import ScreenGrid
-from wildtype.mutants.identity import SetIndex
+from wildtype.mutants.identity import MutantIndex
 from wildtype.organism import Coordinates
 
 Ints = NDArray[np.int64]
@@ -41,8 +41,8 @@ class Constraints:
         Places of the genes, to compute distances from.
     lethal : int64 [d, 2] or None
         Synthetic lethal pairs, which no mutant contains.
-    measured : MutantTable or None
-        Gene sets to leave out.
+    measured : MutantIndex or None
+        Mutants to leave out.
     screened : ScreenGrid or None
         Crosses to leave out: they were measured, whether they are listed or not.
     deletion_lethal, dubious, overlapping : bool [n] or None
@@ -53,15 +53,11 @@ class Constraints:
     min_linkage_kb: float = 0.0
     coordinates: Coordinates | None = None
     lethal: Ints | None = None
-    measured: MutantTable | None = None
+    measured: MutantIndex | None = None
     screened: ScreenGrid | None = None
     deletion_lethal: NDArray[np.bool_] | None = None
     dubious: NDArray[np.bool_] | None = None
     overlapping: NDArray[np.bool_] | None = None
-
-    @cached_property
-    def _measured(self) -> SetIndex | None:
-        return None if self.measured is None else SetIndex(self.measured)
 
     @cached_property
     def _lethal(self) -> tuple[int, Ints]:
@@ -75,8 +71,8 @@ class Constraints:
         out: dict[str, NDArray[np.bool_]] = {}
         sets = mutants.genes
         # First, so that the other reasons count mutants that were not measured.
-        if self._measured is not None:
-            out[MEASURED] = self._measured.find(mutants.table) >= 0
+        if self.measured is not None:
+            out[MEASURED] = self.measured.holds(mutants.table)
             if self.screened is not None:
                 out[MEASURED] |= self.screened.measured(mutants.table)
         if self.required is not None:
@@ -106,20 +102,19 @@ class Constraints:
         return out
 
 
-def lethal_pairs(known: ReferenceMeasurements) -> Ints:
+def lethal_pairs(known: ReferenceMeasurements, condition: int = 0) -> Ints:
     """Return the pairs [d, 2] of viable single mutants whose double mutant has a fitness below ``LETHAL``.
 
-    The fitness is measured, or implied by epsilon: f_ab = f_a f_b + ε. A single mutant of unknown fitness
-    counts as viable.
+    The fitness is measured in the condition, or implied by epsilon there: f_ab = f_a f_b + ε. A single mutant
+    whose fitness is not known in the condition counts as viable, and implies no fitness of a pair.
     """
-    table, single = known.table, known.single_fitness.astype(np.float64)
+    table = known.table
     found = [np.zeros((0, 2), np.int64)]
     for name in {"fitness", "epsilon"} & set(known.phenotypes):
         rows = (table.phenotype == known.phenotypes.index(name)) & (table.order == 2)
-        pairs = table.take(np.flatnonzero(rows))
-        genes = pairs.matrix(2)
-        alone = single[genes]
+        pairs = table.take(np.flatnonzero(rows & (table.condition == condition)))
+        alone = known.single_fitness_of(pairs)[0].reshape(-1, 2)
         fitness = pairs.value + (alone.prod(1) if name == "epsilon" else 0.0)
         alive = np.isnan(alone) | (alone >= LETHAL)
-        found.append(genes[(fitness < LETHAL) & alive.all(1)])
+        found.append(pairs.matrix(2)[(fitness < LETHAL) & alive.all(1)])
     return np.unique(np.sort(np.concatenate(found), axis=1), axis=0)

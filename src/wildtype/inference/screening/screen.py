@@ -24,6 +24,7 @@ from wildtype.inference.screening.stream import DIRECTIONS, PIECE, Screen, Scree
 from wildtype.inference.wild_type import has_singles
 from wildtype.models.ensemble import class_of
 from wildtype.mutants import MutantTable
+from wildtype.mutants.identity import MutantIndex
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -242,15 +243,15 @@ def _constraints(core: PredictionCore, request: ScreenRequest) -> Constraints:
     if "overlapping" in left_out and places is not None:
         # An overlap with a dubious ORF does no harm: there is probably no second gene.
         overlapping = places.overlapping(None if known.dubious is None else ~known.dubious)
-    measured = screened = None
+    measured, screened, condition = None, None, core.condition(request.condition)
     if request.unmeasured:
         asked = _outputs(core, request)
         chosen = [known.phenotypes.index(core.phenotypes[p]) for p in asked]
-        rows = np.isin(known.table.phenotype, chosen)
-        measured = known.table if rows.all() else known.table.take(rows)
+        rows = np.isin(known.table.phenotype, chosen) & (known.table.condition == condition)
+        measured = MutantIndex(known.table if rows.all() else known.table.take(rows), len(genes))
         if any(core.checkpoint.phenotypes[p].get("of_cross") for p in asked):
             screened = known.grid
-    lethal = lethal_pairs(known) if request.exclude_synthetic_lethal else None
+    lethal = lethal_pairs(known, condition) if request.exclude_synthetic_lethal else None
     return Constraints(
         required,
         linked_kb if "linked" in left_out else 0.0,

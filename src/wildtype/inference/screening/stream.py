@@ -169,7 +169,8 @@ class Screen:
             self.alone is not None,
             c.min_linkage_kb,
             [places[k].tolist() for k in sorted(places)],
-            c.measured is not None,
+            # Versions before kinds and conditions counted left out whole gene sets, and hashed True here.
+            "measured mutants" if c.measured is not None else False,
             *(
                 np.zeros(0) if x is None else x
                 for x in (c.required, c.lethal, c.deletion_lethal, c.dubious, c.overlapping)
