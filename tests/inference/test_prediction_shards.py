@@ -86,7 +86,7 @@ def plan(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ):
         table = table.append_column(name, column(values, kind))
     table = table.append_column("small", pa.array(range(ROWS), pa.uint8()))
-    table = table.append_column("kind", pa.array(["u", "v"] * (ROWS // 2)).dictionary_encode())
+    table = table.append_column("batch", pa.array(["u", "v"] * (ROWS // 2)).dictionary_encode())
     pq.write_table(table, path.with_suffix(".parquet"), row_group_size=11)
     return path
 

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from wildtype.cli.output import Json, Plugins, check_format, give_frame
-from wildtype.cli.requested import SetFile, Sets, requested_sets
+from wildtype.cli.requested import SetFile, Sets, requested_rows
 
 
 def command(
@@ -35,8 +35,8 @@ def command(
 
     if output is not None:
         check_format(output)
-    requested = requested_sets(sets, file)
-    if not requested and not measured:
+    requested = requested_rows(sets, file).all()
+    if requested.empty and not measured:
         raise GeneSetError(
             "there is nothing to embed: name genes with --set A,B, give --file, or --measured 400"
         )

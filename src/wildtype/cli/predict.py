@@ -98,7 +98,7 @@ def command(
     if slurm or dry_run:
         # All rows and options are checked before anything is submitted: a mistake must not wait in a queue.
         block = rows_of_block(predictor.core, profiles=bool(genes))
-        _, rows = checked(predictor.core, requested.blocks(block))
+        _, rows = checked(predictor.core, requested.blocks(block), condition)
         predicted(next(requested.blocks(1)))
         submitted(slurm, preset, prefix, dry_run, tasks=shards or 0)
         if shards and output is not None:
@@ -125,7 +125,7 @@ def command(
             found = {"shard": chosen.number, "shards": chosen.of, "rows": count, "directory": str(folder)}
             print_json(found)
     elif output is not None:
-        predict_file(predictor.core, requested, predicted, output, profiles=bool(genes))
+        predict_file(predictor.core, requested, predicted, output, profiles=bool(genes), condition=condition)
     else:
         give_frame(predicted(requested.all()), None, json)
 

@@ -13,31 +13,32 @@ if TYPE_CHECKING:
 
 Sets = Annotated[
     list[str] | None,
-    typer.Option("--set", help="Genes of one mutant, such as SGS1,SRS2 or CDC28:reduced,CLN2."),
+    typer.Option(
+        "--set", help="Genes of one mutant, such as SGS1,SRS2, CDC28:reduced,CLN2 or PDR5:overexpressed@4."
+    ),
 ]
 SetFile = Annotated[
     Path | None,
-    typer.Option("--file", help="CSV or Parquet file with a column 'genes'; - reads standard input."),
+    typer.Option(
+        "--file",
+        help="CSV or Parquet file with a column 'genes', and kind, dose and condition of each row in columns "
+        "of these names; - reads standard input.",
+    ),
 ]
 
 
-def requested_sets(sets: list[str] | None, file: Path | None) -> list[list[str]]:
-    """Return the sets of both options, each as its genes; errors as in `read_sets` and `read_lines`."""
-    from wildtype.inference.sets import parse_set, read_lines, read_sets
-
-    found = [parse_set(text) for text in sets or []]
-    if file is not None:
-        found += read_lines(sys.stdin) if str(file) == "-" else read_sets(file)
-    return found
-
-
 def requested_rows(sets: list[str] | None, file: Path | None) -> RequestedRows:
-    """Return the sets of both options, and the other columns of the file, which is read in blocks."""
+    """Return the sets of both options, and the other columns of the file, which is read in blocks.
+
+    Raises ``SourceError`` as in `read_lines` where standard input is to be read.
+    """
     import pandas as pd
 
     from wildtype.inference.prediction_file import RequestedRows
-    from wildtype.inference.sets import COLUMN
+    from wildtype.inference.sets import COLUMN, parse_set, read_lines
 
+    first = [parse_set(text) for text in sets or []]
     table = None if file is None or str(file) == "-" else file
-    first = requested_sets(sets, file if table is None else None)
+    if table is None and file is not None:
+        first += read_lines(sys.stdin)
     return RequestedRows(pd.DataFrame({COLUMN: first}, dtype=object), table)

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from wildtype.errors import ConfigError, UnknownGeneError, did_you_mean
+from wildtype.errors import ConfigError, UnknownGeneError, did_you_mean, shown
 from wildtype.evaluation.conformal import Conformal
 from wildtype.evidence.reference import GIVEN
 from wildtype.inference.own_evidence import with_evidence
@@ -105,6 +105,13 @@ class PredictionCore:
         return self.checkpoint.known.rows("train")
 
     @property
+    def dosed(self) -> bool:
+        """Whether mutants that the model was trained on have doses."""
+        if self.checkpoint.known.table.dose is None:
+            return False
+        return self.trained.dose is not None and bool(np.isfinite(self.trained.dose).any())
+
+    @property
     def metabolic(self) -> NDArray[np.bool_]:
         """Genes of the organism's metabolism [n]; raises ``ConfigError`` where there is none."""
         metabolic = self.checkpoint.known.metabolic
@@ -155,30 +162,65 @@ class PredictionCore:
         """Return a note on each row of a table with genes that are no tokens of the model, by row."""
         return {}
 
-    def check_named(self, sets: GeneSets, wrong: WrongRows) -> None:
+    def check_named(self, sets: GeneSets, wrong: WrongRows, *, condition: str | None = None) -> None:
         """Add the rows of a table that ``table`` would refuse to ``wrong``."""
-        to_table(sets, self.genes, self.kinds, find=self.find, empty=True, wrong=wrong)
+        self._table(sets, condition, wrong)
 
     def named(self, sets: GeneSets, what: str = "row", *, empty: bool = False) -> MutantTable:
-        """Return named sets as a table of this model's genes; errors as `to_table`, and of ``find``."""
+        """Return named sets without doses as a table of this model's genes; errors as `to_table`, and of
+        ``find``.
+        """
         return to_table(sets, self.genes, self.kinds, what=what, find=self.find, empty=empty)
 
     def table(self, sets: GeneSets, *, condition: str | None = None) -> MutantTable:
         """Return named sets as a table of this model's genes; ``Predictor.predict`` lists the errors.
 
-        A set without genes is the wild type.
+        A set without genes is the wild type. Rows of a table may state their kinds, doses and condition in
+        columns; ``condition`` is that of all others.
         """
-        table = self.named(sets, empty=True)
-        table.condition[:] = self.condition(condition)
-        return table
+        return self._table(sets, condition)
+
+    def _table(self, sets: GeneSets, condition: str | None, wrong: WrongRows | None = None) -> MutantTable:
+        default = self.condition(condition)
+
+        def number(stated: str | None) -> int:
+            found = default if stated is None else self.condition(stated)
+            if condition is not None and found != default:
+                raise ConfigError(
+                    f"column 'condition' states {shown(stated)}, and {condition!r} is requested: leave out "
+                    f"one of them"
+                )
+            return found
+
+        table = to_table(
+            sets,
+            self.genes,
+            self.kinds,
+            find=self.find,
+            empty=True,
+            wrong=wrong,
+            condition=number,
+            no_doses="" if self.dosed else "no mutant that the model was trained on has a dose",
+        )
+        return self._with_doses(table)
 
     def predict_with_sd(self, table: MutantTable) -> tuple[Floats, Floats]:
         """Return every phenotype, and its sd over ensemble members (NaN for a single model): [m, p] each."""
-        return self.checkpoint.predict_with_sd(table, self._wild_type)
+        return self.checkpoint.predict_with_sd(self._with_doses(table), self._wild_type)
 
     def profiles(self, table: MutantTable, phenotype: int) -> NDArray[np.float32]:
         """Return the per-gene values [m, n] of one phenotype, by its position."""
-        return self.checkpoint.predict_profiles(table, phenotype, self._wild_type)
+        return self.checkpoint.predict_profiles(self._with_doses(table), phenotype, self._wild_type)
+
+    def _with_doses(self, table: MutantTable) -> MutantTable:
+        """Return a table with a dose per gene, NaN for none, where those of the model have doses.
+
+        Boosted trees have a column for doses then, and a block must not depend on whether another row of it
+        has one.
+        """
+        if self.checkpoint.known.table.dose is None or table.dose is not None:
+            return table
+        return replace(table, dose=np.full(len(table.gene), np.nan, np.float32))
 
     def combinations(
         self, gene: Ints, kind: Kinds, order: int, condition: int = 0, device: str = "cpu"

@@ -9,7 +9,6 @@ Legend: m mutants · c measured mutants · d width.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -21,7 +20,7 @@ from wildtype.errors import ConfigError, did_you_mean
 from wildtype.evidence.reference import PARTS
 from wildtype.inference.core import PredictionCore
 from wildtype.inference.explaining.mutant_latents import latents_of
-from wildtype.inference.sets import written
+from wildtype.inference.sets import GeneSets, written
 from wildtype.models.ensemble import member_of
 from wildtype.models.interface import Model, WildType
 from wildtype.mutants import MutantTable
@@ -66,9 +65,9 @@ class Embedding:
             raise ConfigError(f"a {self.model.config.name} has no latents to embed mutants by")
         self.core.condition(condition)  # an unknown one is refused before anything is computed
 
-    def table(self, sets: Sequence[Sequence[str]], measured: int = 0) -> MutantTable:
+    def table(self, sets: GeneSets, measured: int = 0) -> MutantTable:
         """Return named sets, then up to ``measured`` different measured mutants; errors as in ``predict``."""
-        parts = [self.core.table(sets, condition=self.condition)] if sets else []
+        parts = [self.core.table(sets, condition=self.condition)] if len(sets) else []
         if measured:
             parts.append(self.checkpoint.known.table.take(self._drawn(measured)))
         return MutantTable.concatenate(parts)

@@ -53,7 +53,8 @@ class RequestedRows:
         """Return all rows as one table."""
         import pandas as pd
 
-        return pd.concat(self._parts(), ignore_index=True)
+        parts = list(self._parts())
+        return pd.concat(parts, ignore_index=True) if parts else self._sets
 
     def blocks(self, rows: int) -> Iterator[pd.DataFrame]:
         """Read tables of exactly ``rows`` rows each; the last may be shorter."""
@@ -96,6 +97,7 @@ def predict_file(
     output: Path,
     *,
     profiles: bool = False,
+    condition: str | None = None,
 ) -> None:
     """Predict the rows of a table, and write the table of predictions, which appears when it is complete.
 
@@ -111,6 +113,8 @@ def predict_file(
         A .csv, .parquet or .json file.
     profiles : bool
         Whether a prediction has a number per gene, so that blocks have fewer rows.
+    condition : str, optional
+        The condition that ``predict`` takes for rows that state none.
 
     Raises
     ------
@@ -122,7 +126,7 @@ def predict_file(
         If the output cannot be written.
     """
     rows = rows_of_block(core, profiles=profiles)
-    schema, _ = checked(core, requested.blocks(rows))
+    schema, _ = checked(core, requested.blocks(rows), condition)
     with writing_frame(output) as writer:
         for block in requested.blocks(rows):
             frame = predict(block)
@@ -135,7 +139,9 @@ def rows_of_block(core: PredictionCore, *, profiles: bool) -> int:
     return max(PROFILE_NUMBERS // len(core.genes), 1) if profiles else BLOCK
 
 
-def checked(core: PredictionCore, blocks: Iterable[pd.DataFrame]) -> tuple[pa.Schema, int]:
+def checked(
+    core: PredictionCore, blocks: Iterable[pd.DataFrame], condition: str | None
+) -> tuple[pa.Schema, int]:
     """Return the types of the columns of a table, all rows considered, and the number of rows.
 
     Raises
@@ -149,7 +155,7 @@ def checked(core: PredictionCore, blocks: Iterable[pd.DataFrame]) -> tuple[pa.Sc
 
     wrong, schema = WrongRows(), pa.schema([])
     for block in blocks:
-        core.check_named(block, wrong)
+        core.check_named(block, wrong, condition=condition)
         if wrong.enough:
             break
         given = block.drop(columns=COLUMN)

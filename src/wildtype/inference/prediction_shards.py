@@ -234,7 +234,7 @@ def predict_shard(
     path, block = folder / KIND.name(shard.number), rows_of_block(core, profiles=profiles)
     if path.exists():
         return _stored_rows(path, ShardRecord(request, shard.number, shard.of, block))
-    types, rows = checked(core, requested.blocks(block))
+    types, rows = checked(core, requested.blocks(block), request.options["condition"])
     record = ShardRecord(request, shard.number, shard.of, block, rows)
     frames = map(predict, islice(requested.blocks(block), record.blocks.start, record.blocks.stop))
     # The first block is predicted before there is a directory: some options are refused only there.

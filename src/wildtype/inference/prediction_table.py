@@ -25,7 +25,7 @@ from wildtype.errors import ConfigError
 from wildtype.evaluation.conformal import check_level
 from wildtype.evidence.reference import GIVEN, ReferenceMeasurements
 from wildtype.inference.core import Floats, Ints, PredictionCore
-from wildtype.inference.sets import standard_names, written
+from wildtype.inference.sets import standard_names, written, written_doses
 from wildtype.inference.wild_type import wild_type_value
 from wildtype.models.checkpoint import Checkpoint
 from wildtype.models.ensemble import class_of
@@ -58,8 +58,11 @@ def prediction_table(
     around = None if interval is None else core.conformal.intervals(table, values, sd, interval)
     genes, kinds = written(table, core.genes.names)
     columns: dict[str, Any] = {"genes": genes, "names": standard_names(table, core.genes), "kinds": kinds}
+    # The same columns in every block of a long table: they depend on the model, not on the mutants.
+    if core.dosed:
+        columns["doses"] = written_doses(table)
     if len(checkpoint.conditions) > 1:
-        columns["condition"] = [checkpoint.conditions[c] for c in table.condition]
+        columns["condition"] = [checkpoint.conditions[number] for number in table.condition.tolist()]
     notes: list[list[str]] = [[] for _ in range(len(table))]
     lethal, selections = _essential_deletions(core, table, notes), core.selections
     kind = class_of(checkpoint.model)

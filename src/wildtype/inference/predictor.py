@@ -182,13 +182,16 @@ class Predictor:
         sets : sequence of sequences of str, or table
             Genes by any of their names, none for the wild type; ``gene:kind`` names a perturbation
             (``absent``, ``reduced``, ``present``, ``added``, ``overexpressed``; without one, the most
-            frequent in the training data). A table has a column ``genes`` of texts (``SGS1,SRS2``) or lists;
-            such a column alone, or an array [m, k] of names, will do, too.
+            frequent in the training data), and ``gene:kind@dose`` its dose, too. A table has a column
+            ``genes`` of texts (``SGS1,SRS2``) or lists; such a column alone, or an array [m, k] of names,
+            will do, too. Further columns of a table state something of its rows, where a cell is not empty:
+            ``kind`` or ``kinds`` (one for all genes, or one each, separated by commas or semicolons),
+            ``dose`` or ``doses`` (one for each gene), and ``condition``.
         as_ : str
             ``fitness`` adds ``fitness_expected`` and ``fitness_expected_sd``, from predicted epsilon or tau
             and known fitness of the single (and double) mutants, of the same kinds and condition.
         condition : str, optional
-            One of the dataset's conditions; the reference by default.
+            One of the dataset's conditions, for rows that state none; the reference by default.
         interval : float, optional
             Coverage of prediction intervals, such as 0.9; ``evaluation.conformal`` describes their guarantee.
 
@@ -196,26 +199,27 @@ class Predictor:
         -------
         pandas.DataFrame
             One row per set, in order: ``genes`` (systematic names), ``names`` (standard names, semicolons
-            between), ``kinds``, ``condition`` (of models of several), one column per phenotype in its unit
-            (NaN where it is not defined, see ``note``), ``<phenotype>_unlisted`` (of models of a whole
-            screen: the value, given that the pair was screened and not listed, `mutants.unlisted`),
-            ``<phenotype>_measured`` (the known value of the same genes, kinds and condition, a mean over
-            alleles; NaN if there is none), ``screened`` (``listed``, ``screened, not listed``, ``unknown`` or
-            ``not crossed``, where the model knows the grid of a screen), ``order``, ``order_seen`` and
-            ``genes_seen`` (in training rows), ``essential`` (essential genes of the set), ``note``. With
-            ``interval``, behind each phenotype ``<phenotype>_low`` and ``_high`` (NaN where validation rows
-            like the query are missing or too few, see ``note``; none of classes) and ``_sd``, over the
-            members of an ensemble or of a Gaussian process (NaN of other models). A table keeps its index,
-            and its columns come first, in their order; one that the prediction has, too, is renamed to
-            ``…_given``.
+            between), ``kinds``, ``doses`` and ``condition`` (of models that know doses, and several
+            conditions), one column per phenotype in its unit (NaN where it is not defined, see ``note``),
+            ``<phenotype>_unlisted`` (of models of a whole screen: the value, given that the pair was screened
+            and not listed, `mutants.unlisted`), ``<phenotype>_measured`` (the known value of the same genes,
+            kinds and condition, a mean over alleles; NaN if there is none), ``screened`` (``listed``,
+            ``screened, not listed``, ``unknown`` or ``not crossed``, where the model knows the grid of a
+            screen), ``order``, ``order_seen`` and ``genes_seen`` (in training rows), ``essential`` (essential
+            genes of the set), ``note``. With ``interval``, behind each phenotype ``<phenotype>_low`` and
+            ``_high`` (NaN where validation rows like the query are missing or too few, see ``note``; none of
+            classes) and ``_sd``, over the members of an ensemble or of a Gaussian process (NaN of other
+            models). A table keeps its index, and its columns come first, in their order; one that the
+            prediction has, too, is renamed to ``…_given``. A table of predictions predicts the same again.
 
         Raises
         ------
         UnknownGeneError, AmbiguousGeneError, GeneSetError
-            Naming the first ten rows that do not fit, and counting up to 100.
+            Naming the first ten rows that do not fit, and counting up to 100: also rows that state two kinds
+            of a gene, or a dose where no mutant of the training data has one.
         ConfigError
-            If a kind or condition is not known, a coverage is not between 0 and 1, or ``as_="fitness"`` does
-            not apply to the phenotypes of the model.
+            If a kind or condition is not known, a row states another condition than ``condition``, a coverage
+            is not between 0 and 1, or ``as_="fitness"`` does not apply to the phenotypes of the model.
         CheckpointError
             If intervals are requested of a checkpoint without its validation rows.
         """

@@ -95,3 +95,12 @@ def test_a_run_of_a_list_says_so_at_the_top_and_beside_every_mutant(predictor: P
     assert answers.model()["remarks"] == [chosen.sentence("epsilon")]
     (mutant,) = answers.predict({"sets": [["G001", "G002"]]})["mutants"]
     assert mutant["note"] == chosen.sentence("epsilon")
+
+
+def test_a_dose_that_the_page_would_not_show_is_refused(predictor: Predictor) -> None:
+    known = predictor.checkpoint.known
+    dosed = replace(known.table, dose=np.ones(len(known.table.gene), np.float32))
+    answers = like(predictor, known=replace(known, table=dosed))
+    (read, plain) = answers.read({"lines": ["G001:overexpressed@4", "G001:overexpressed"]})["sets"]
+    assert read["error"] == "it has a dose, which this page does not show: use `wildtype predict`"
+    assert plain["genes"][0]["kind"] == "overexpressed"

@@ -190,6 +190,8 @@ class Answers:
     def _read(self, line: str) -> dict[str, Any]:
         try:
             table = self.predictor.table([_checked(parse_set(line), 1)])
+            if table.dose is not None and np.isfinite(table.dose).any():
+                raise ConfigError("row 1 has a dose, which this page does not show: use `wildtype predict`")
         except WildtypeError as error:
             # The message counts rows of a table, which a page with one line does not have.
             return {"line": shown(line), "error": str(error).removeprefix("row 1: ").replace("row 1 ", "it ")}

@@ -1,0 +1,179 @@
+"""Kinds, doses and conditions that a table states row by row are predicted, by every way in."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import wildtype as wt
+from tests.command import assert_one_sentence, wildtype
+from tests.tiny import tiny_dataset
+from wildtype.errors import ConfigError, GeneSetError
+from wildtype.experiments.run import train
+from wildtype.experiments.settings.compose import compose
+from wildtype.inference import prediction_file
+from wildtype.inference.predictor import Predictor
+from wildtype.mutants import Kind, MutantTable
+
+
+@pytest.fixture(scope="module")
+def dosed_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run on mutants of two conditions, those of the second overexpressed in doses."""
+    folder = tmp_path_factory.mktemp("runs") / "dosed"
+    words = ["model.width=16", "model.heads=4", "model.layers=1", "model.head.heads=2", "training.epochs=2",
+             "training.batch_size=64", "model.trees.bags=1", "baselines=[mean]", f"run.folder={folder}",
+             "run.progress=false", "run.replicates=10", "data.name=tiny-growth"]  # fmt: skip
+    whole = tiny_dataset()
+    more = whole.table.take(whole.table.phenotype == 1)
+    draw = np.random.default_rng(0)
+    more = replace(
+        more,
+        kind=np.full_like(more.kind, Kind.OVEREXPRESSED),
+        dose=draw.uniform(1, 8, len(more.gene)).astype(np.float32),
+        condition=np.ones(len(more), np.int64),
+        value=more.value + 1,
+    )
+    table = MutantTable.concatenate([whole.table, more])
+    train(compose(words), dataset=replace(whole, table=table, conditions=("30 C", "heat")))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def dosed(dosed_run: Path) -> Predictor:
+    return wt.load(dosed_run)
+
+
+PLAN = pd.DataFrame(
+    {
+        "genes": ["G002;G001", "G003,G004", "G005 G006", "", "G007,G008", "G001,G002"],
+        "kind": ["overexpressed;reduced", "overexpressed", "", None, "absent", "reduced;overexpressed"],
+        "dose": ["4;", None, "2;0.1", "", ",3", ";4"],
+        "condition": ["heat", "heat", "", "30 C", None, "heat"],
+    }
+)
+WRITTEN = [
+    ["G002:overexpressed@4", "G001:reduced"],
+    ["G003:overexpressed", "G004:overexpressed"],
+    ["G005:@2", "G006:@0.1"],
+    [],
+    ["G007:absent", "G008:absent@3"],
+    ["G001:reduced", "G002:overexpressed@4"],
+]
+
+
+def test_columns_predict_what_written_sets_predict(dosed: Predictor) -> None:
+    found = dosed.predict(PLAN, interval=0.9)
+    assert found["condition"].tolist() == ["heat", "heat", "30 C", "30 C", "30 C", "heat"]
+    assert found["kinds"][0] == "reduced,overexpressed"
+    assert found["doses"].tolist() == [",4.0", ",", "2.0,0.1", "", ",3.0", ",4.0"]
+    table = dosed.table(WRITTEN)
+    table.condition[:] = [1, 1, 0, 0, 0, 1]
+    for name, column in dosed.predict_table(table, interval=0.9).items():
+        np.testing.assert_array_equal(found[name], column)
+    assert found["epsilon"][0] == found["epsilon"][5]
+    plain = dosed.predict(PLAN[["genes"]])["epsilon"]
+    assert (found["epsilon"] != plain)[[0, 1, 2, 4, 5]].all()
+    assert found.loc[:, "genes":"condition_given"].columns.tolist() == [
+        "genes", "kind_given", "dose_given", "condition_given",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("end", [".csv", ".parquet"])
+def test_predictions_given_back_have_the_same_bits(end: str, dosed_run: Path, tmp_path: Path) -> None:
+    first, again = tmp_path / f"first{end}", tmp_path / f"again{end}"
+    PLAN.to_csv(tmp_path / "plan.csv", index=False)
+    for plan, output in ((tmp_path / "plan.csv", first), (first, again)):
+        said = wildtype("predict", str(dosed_run), "--file", str(plan), "-o", str(output))
+        assert said.returncode == 0, said.stderr
+    read = pd.read_csv if end == ".csv" else pd.read_parquet
+    one, two = read(first), read(again)
+    for name in ("genes", "kinds", "doses", "condition", "epsilon"):
+        pd.testing.assert_series_equal(one[name], two[name])
+
+
+def test_a_screen_given_back_has_its_predictions(dosed: Predictor) -> None:
+    among = ["G000:overexpressed", "G002", "G004:overexpressed"]
+    every = ["lethal", "linked", "overlapping", "dubious"]
+    screen = dosed.screen(among=among, direction="high", condition="heat", include=every)
+    again = dosed.predict(screen)
+    assert set(screen["kinds"]) == {
+        "overexpressed,absent", "overexpressed,overexpressed", "absent,overexpressed",
+    }  # fmt: skip
+    for name in ("genes", "kinds", "doses", "condition", "epsilon"):
+        pd.testing.assert_series_equal(screen[name], again[name])
+    assert screen["epsilon"].is_monotonic_decreasing
+
+
+def test_blocks_and_shards_make_the_table_of_one_process(
+    dosed_run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plan, one, many = (tmp_path / f"{name}.csv" for name in ("plan", "one", "many"))
+    # No dose in the first blocks: the table of each block must be that of a model of doses all the same.
+    pd.concat([PLAN.drop(columns="dose")] * 3 + [PLAN]).to_csv(plan, index=False)
+    options = ("--file", str(plan), "--set", "G001,G002:overexpressed@2")
+    said = wildtype("predict", str(dosed_run), *options, "-o", str(one))
+    assert said.returncode == 0, said.stderr
+    monkeypatch.setattr(prediction_file, "BLOCK", 4)
+    for number in range(2):
+        shard = ("--shards", "2", "--shard", str(number))
+        said = wildtype("predict", str(dosed_run), *options, *shard, "-o", str(many))
+        assert said.returncode == 0, said.stderr
+    said = wildtype("predict", "--merge", f"{many}.shards", "-o", str(many))
+    assert said.returncode == 0, said.stderr
+    whole, merged = pd.read_csv(one), pd.read_csv(many)
+    pd.testing.assert_frame_equal(whole, merged, check_exact=False, rtol=1e-5)
+    pd.testing.assert_frame_equal(whole.select_dtypes("object"), merged.select_dtypes("object"))
+
+
+def test_a_condition_that_is_not_known_is_refused_with_the_row(dosed_run: Path, tmp_path: Path) -> None:
+    plan = tmp_path / "plan.csv"
+    plan.write_text("genes,condition\nG001 G002,heat\nG003 G004,cold\n")
+    said = wildtype("predict", str(dosed_run), "--file", str(plan))
+    assert_one_sentence(said, "row 2: the model knows no condition 'cold'")
+
+
+def test_a_condition_beside_another_one_is_refused(dosed_run: Path, dosed: Predictor, tmp_path: Path) -> None:
+    plan, output = tmp_path / "plan.csv", tmp_path / "out.csv"
+    plan.write_text("genes,condition\nG001 G002,\nG003 G004,heat\n")
+    command = ("predict", str(dosed_run), "--file", str(plan), "-o", str(output), "--condition")
+    said = wildtype(*command, "30 C")
+    assert_one_sentence(said, "row 2: column 'condition' states 'heat', and '30 C' is requested")
+    assert not output.exists()
+    assert wildtype(*command, "heat").returncode == 0
+    assert pd.read_csv(output)["condition"].tolist() == ["heat", "heat"]
+    with pytest.raises(ConfigError, match="'30 C' is requested"):
+        dosed.predict(pd.read_csv(plan), condition="30 C")
+
+
+def test_doses_are_refused_by_a_model_without_them(tiny_run: Path, tmp_path: Path) -> None:
+    plan = tmp_path / "plan.csv"
+    plan.write_text("genes,kind,dose\nG001 G002,,\nG003 G004,reduced,1;2\n")
+    said = wildtype("predict", str(tiny_run), "--file", str(plan))
+    assert_one_sentence(
+        said, "row 2 states dose '1' in column 'dose'", "no mutant that the model was trained"
+    )
+    said = wildtype("predict", str(tiny_run), "--set", "G001:overexpressed@4,G002")
+    assert_one_sentence(said, "row 1 states a dose, 'G001:overexpressed@4'")
+    plan.write_text("genes,kind,dose\nG001 G002,,\nG003 G004,reduced,\n")
+    assert wildtype("predict", str(tiny_run), "--file", str(plan)).returncode == 0
+
+
+def test_a_screen_takes_no_doses(dosed: Predictor) -> None:
+    with pytest.raises(GeneSetError, match="candidate 2 states a dose, 'G002:overexpressed@2', and"):
+        dosed.screen(among=["G001", "G002:overexpressed@2"])
+
+
+def test_latents_are_those_of_the_stated_mutants(dosed_run: Path, dosed: Predictor, tmp_path: Path) -> None:
+    plan, output = tmp_path / "plan.csv", tmp_path / "out.csv"
+    PLAN.to_csv(plan, index=False)
+    frame = dosed.embed(PLAN, latent="z_S")
+    assert frame["kinds"][0] == "reduced,overexpressed"
+    np.testing.assert_array_equal(frame.iloc[0, 2:], frame.iloc[5, 2:])
+    assert (frame.iloc[:, 2:] != dosed.embed(PLAN[["genes"]], latent="z_S").iloc[:, 2:]).loc[0].any()
+    said = wildtype("embed", str(dosed_run), "--file", str(plan), "--latent", "z_S", "-o", str(output))
+    assert said.returncode == 0, said.stderr
+    assert pd.read_csv(output)["kinds"][0] == "reduced,overexpressed"
