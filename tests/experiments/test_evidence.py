@@ -17,6 +17,7 @@ from wildtype.errors import ConfigError, GeneSetError, SourceError, UnknownGeneE
 from wildtype.experiments.run import train
 from wildtype.experiments.settings.compose import compose
 from wildtype.inference.predictor import Predictor, load
+from wildtype.mutants import Kind
 
 QUICK = [
     "model.width=16", "model.layers=0", "model.heads=4", "model.head.heads=0", "model.evidence.hidden=8",
@@ -103,6 +104,17 @@ def test_a_model_without_evidence_says_so(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="reads no evidence"):
         plain.with_evidence(pd.DataFrame({"genes": ["G000,G002"], "value": [1.0]}))
     assert plain.checkpoint.organism.similarity is None
+
+
+def test_own_measurements_have_the_kinds_of_their_column(model: Predictor) -> None:
+    rows = pd.DataFrame({"genes": ["G002;G000"], "kind": ["overexpressed;reduced"], "value": [1.0]})
+    known = model.with_evidence(rows).checkpoint.known.table
+    assert (known.gene[-2:].tolist(), known.kind[-2:].tolist()) == (
+        [0, 2],
+        [Kind.REDUCED, Kind.OVEREXPRESSED],
+    )
+    with pytest.raises(GeneSetError, match="evidence row 1 states dose '2' in column 'dose'"):
+        model.with_evidence(rows.assign(dose="2;"))
 
 
 def test_predict_takes_a_file_of_evidence(model: Predictor, tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ import numpy as np
 
 from wildtype.errors import ConfigError, SourceError, shown
 from wildtype.evidence.reference import GIVEN
-from wildtype.inference.sets import COLUMN, names_of, to_table
+from wildtype.inference.sets import COLUMN, DOSES, KINDS, to_table
 from wildtype.models.checkpoint import Checkpoint
 from wildtype.models.ensemble import class_of
 from wildtype.mutants import MutantTable
@@ -39,7 +39,7 @@ def with_evidence(checkpoint: Checkpoint, frame: pd.DataFrame, kinds: NDArray[np
     frame : pandas.DataFrame
         ``genes`` (as for ``predict``: a text or a list), and either ``value`` with ``phenotype`` (optional
         where the model predicts one) or a column per phenotype, in its unit; ``condition`` if it is not the
-        reference.
+        reference; ``kind`` and ``dose`` as for ``predict``.
     kinds : uint8 [n]
         Perturbation assumed for a gene that is named without one.
 
@@ -65,8 +65,9 @@ def with_evidence(checkpoint: Checkpoint, frame: pd.DataFrame, kinds: NDArray[np
         raise SourceError(
             f"the evidence has no column {COLUMN!r} (it has {found}): name the gene column {COLUMN!r}"
         )
-    sets = [names_of(genes) for genes in frame[COLUMN]]
-    table = to_table(sets, checkpoint.genes, kinds, what="evidence row")
+    stated = [COLUMN, *(name for name in (*KINDS, *DOSES) if name in frame.columns)]
+    no_doses = "no mutant that the model knows has a dose" if checkpoint.known.table.dose is None else ""
+    table = to_table(frame[stated], checkpoint.genes, kinds, what="evidence row", no_doses=no_doses)
     table = replace(table, condition=_conditions(checkpoint, frame))
     rows = [table.take([])]
     for name, values in _columns(frame, allowed):
