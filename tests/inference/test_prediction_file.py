@@ -81,7 +81,7 @@ def test_a_file_has_the_bytes_of_the_table_in_python(
         found = predict(tiny_run, plan, tmp_path / f"file{end}", "--as", "fitness")
         if end != ".parquet":
             assert found == (tmp_path / f"python{end}").read_bytes()
-    frame.to_json(tmp_path / "pandas.json", orient="records", indent=2)
+    frame.to_json(tmp_path / "pandas.json", orient="records", indent=2, double_precision=15)
     assert (tmp_path / "pandas.json").read_bytes() == (tmp_path / "file.json").read_bytes()
     frame.to_parquet(tmp_path / "pandas.parquet", index=False)
     pd.testing.assert_frame_equal(*(pd.read_parquet(tmp_path / f"{n}.parquet") for n in ("file", "pandas")))

@@ -57,8 +57,8 @@ def with_evidence(checkpoint: Checkpoint, frame: pd.DataFrame, kinds: NDArray[np
     allowed = class_of(model).looked_up(model.config, checkpoint.names)
     if not allowed:
         raise ConfigError(
-            f"this {checkpoint.model.config.name} reads no evidence: train a cell_transformer with "
-            f"model.evidence.tokens above 0, or a pair_screen"
+            f"this {checkpoint.model.config.name} reads no evidence: choose a model that does, with "
+            f"model.evidence.tokens above 0 where it has that setting"
         )
     if COLUMN not in frame.columns:
         found = ", ".join(shown(str(name)) for name in frame.columns)
