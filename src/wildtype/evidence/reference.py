@@ -149,8 +149,9 @@ class ReferenceMeasurements:
         """Genes whose deletion is lethal [n]: essential ones of which no deletion was measured alive."""
         return np.asarray(self.essential & (self.deleted == 0))
 
+    @cached_property
     def seen_kinds(self) -> NDArray[np.bool_]:
-        """Return which kinds of perturbation [kinds] any training row has, or any training cross."""
+        """Kinds of perturbation [kinds] that any training row has, or any training cross."""
         train, seen = self.rows("train"), np.zeros(len(Kind), bool)
         # On another organism the rows of training are left out, and nothing is known of their kinds.
         seen[train.kind if len(train) else slice(None)] = True

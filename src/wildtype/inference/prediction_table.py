@@ -72,7 +72,7 @@ def prediction_table(
     nobody, unknown = np.flatnonzero(table.order == 0), list[tuple[str, str]]()
     for row, note in core.known_by(table).items():
         notes[row].append(note)
-    for unseen in map(Kind, np.flatnonzero(~known.seen_kinds()).tolist()):
+    for unseen in map(Kind, np.flatnonzero(~known.seen_kinds).tolist()):
         for row in np.unique(table.row[table.kind == unseen]).tolist():
             notes[row].append(f"no training row has this kind of perturbation: {unseen.name.lower()}")
     for p, phenotype in enumerate(checkpoint.phenotypes):
