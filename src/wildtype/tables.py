@@ -25,7 +25,7 @@ FORMULA = re.compile(r"[=+\-@\t\r\n]")
 _NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 
 TAKEN = frozenset({
-    "direction", "essential", "expected", "fitness_expected", "fitness_expected_sd", "genes", "genes_seen",
+    "condition", "direction", "doses", "essential", "expected", "fitness_expected", "fitness_expected_sd", "genes", "genes_seen",
     "interaction", "kinds", "linkage_kb", "names", "note", "order", "order_seen", "phenotype", "rank",
     "screened", "single_fitness",
 })  # fmt: skip

@@ -22,7 +22,9 @@ def command(
     among: Annotated[int, typer.Option(help="Measured mutants that --nearest searches, at most.")] = 2000,
     latent: Annotated[str, typer.Option(help="Only this latent, such as z_S.")] = "",
     member: Annotated[int, typer.Option(help="Which model of an ensemble, from 1.")] = 1,
-    condition: Annotated[str | None, typer.Option(help="One of the dataset's conditions.")] = None,
+    condition: Annotated[
+        str | None, typer.Option(help="One of the dataset's conditions; the reference by default.")
+    ] = None,
     seed: Annotated[int, typer.Option(help="Random seed.")] = 0,
     output: Annotated[
         Path | None, typer.Option("-o", "--output", help="Write to this .csv, .parquet or .json file.")

@@ -36,7 +36,9 @@ def command(
     as_: Annotated[
         str, typer.Option("--as", help="phenotype, or fitness to add the expected fitness.")
     ] = "phenotype",
-    condition: Annotated[str | None, typer.Option(help="One of the dataset's conditions.")] = None,
+    condition: Annotated[
+        str | None, typer.Option(help="One of the dataset's conditions; the reference by default.")
+    ] = None,
     genes: Annotated[
         str, typer.Option("--genes", help="Predict this per-gene phenotype instead, one column per gene.")
     ] = "",
