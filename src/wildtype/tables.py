@@ -25,9 +25,9 @@ FORMULA = re.compile(r"[=+\-@\t\r\n]")
 _NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 
 TAKEN = frozenset({
-    "condition", "direction", "doses", "essential", "expected", "fitness_expected", "fitness_expected_sd", "genes", "genes_seen",
-    "interaction", "kinds", "linkage_kb", "names", "note", "order", "order_seen", "phenotype", "rank",
-    "screened", "single_fitness",
+    "condition", "direction", "doses", "essential", "expected", "fitness_expected", "fitness_expected_sd",
+    "genes", "genes_seen", "interaction", "kinds", "linkage_kb", "names", "note", "order", "order_seen",
+    "phenotype", "rank", "screened", "single_fitness",
 })  # fmt: skip
 """Columns of tables of predictions and screens beside those of phenotypes: no phenotype can be called so."""
 
