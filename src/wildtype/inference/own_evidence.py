@@ -16,7 +16,8 @@ import numpy as np
 
 from wildtype.errors import ConfigError, SourceError, shown
 from wildtype.evidence.reference import GIVEN
-from wildtype.inference.sets import COLUMN, DOSES, KINDS, to_table
+from wildtype.inference.sets import COLUMN, to_table
+from wildtype.inference.stated_columns import DOSES, KINDS
 from wildtype.models.checkpoint import Checkpoint
 from wildtype.models.ensemble import class_of
 from wildtype.mutants import MutantTable

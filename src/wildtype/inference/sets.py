@@ -10,7 +10,7 @@ predicted.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -18,6 +18,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wildtype.errors import GeneSetError, SourceError, WildtypeError, shown
+from wildtype.inference.stated_columns import (
+    CONDITION,
+    NO_DOSES,
+    Stated,
+    parse_dose,
+    stated_doses,
+    stated_kinds,
+    stated_of,
+)
 from wildtype.mutants import Kind, MutantTable
 from wildtype.organism import GeneIndex
 from wildtype.organism.genes import SEPARATORS
@@ -28,8 +37,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 COLUMN = "genes"
-KINDS, DOSES, CONDITION = ("kind", "kinds"), ("dose", "doses"), "condition"
-"""Columns of a table, beside ``genes``, that state something of a row; a cell may be empty."""
 MANY = {"kind": "kinds", "dose": "doses"}
 """The column of a prediction that states the same as a user's column."""
 GIVEN = "_given"
@@ -38,9 +45,6 @@ LISTED, ENOUGH = 10, 100
 """Most rows that do not fit that a message names, and that are looked for."""
 GeneSets: TypeAlias = "Sequence[Sequence[str]] | pd.DataFrame | pd.Series[Any] | NDArray[Any]"
 """Lists of names, a table with a column ``genes`` of texts or lists, such a column, or an array [m, k]."""
-Stated: TypeAlias = Mapping[str, Any]
-"""The cells of a row that are not empty, by the columns of `KINDS`, `DOSES` and `CONDITION`."""
-NO_DOSES = "a dose has no effect here"
 
 
 def written(table: MutantTable, names: Sequence[str]) -> tuple[list[str], list[str]]:
@@ -110,124 +114,6 @@ def sets_of(given: GeneSets) -> list[Sequence[str]]:
         return list(given)
     except TypeError:
         raise GeneSetError(f"{shown(given)} is no list of gene sets: {example}") from None
-
-
-def stated_of(given: GeneSets, rows: int) -> list[Stated]:
-    """Return what the columns beside ``genes`` state of each row; nothing of sets that are no table."""
-    import pandas as pd
-
-    if not isinstance(given, pd.DataFrame):
-        return [{}] * rows
-    columns = [name for name in (*KINDS, *DOSES, CONDITION) if name in given.columns]
-    if not columns:
-        return [{}] * rows
-    cells = zip(*(given[name] for name in columns), strict=True)
-    return [
-        {name: cell for name, cell in zip(columns, row, strict=True) if not _is_empty(cell)} for row in cells
-    ]
-
-
-def _is_empty(cell: Any) -> bool:
-    import pandas as pd
-
-    if isinstance(cell, list | tuple | np.ndarray):
-        return not len(cell)
-    return not cell.strip() if isinstance(cell, str) else bool(pd.isna(cell))
-
-
-def _divided(cell: Any) -> list[str]:
-    """Return the parts of a cell that states something of each gene; a part may be empty."""
-    if isinstance(cell, list | tuple | np.ndarray):
-        return ["" if _is_empty(part) else str(part).strip() for part in cell]
-    text = str(cell).strip()
-    mark = next((mark for mark in ";," if mark in text), None)
-    return [part.strip() for part in text.split(mark)]
-
-
-def stated_kinds(stated: Stated, members: Sequence[tuple[str, int | None]]) -> list[int | None]:
-    """Return the kind of each member of a row, None where neither the member nor a column states it.
-
-    Parameters
-    ----------
-    stated : mapping
-        What columns state of the row.
-    members : sequence of (str, int or None)
-        The genes as they are written, and the kind that each states by itself.
-
-    Raises
-    ------
-    GeneSetError
-        If a column has another number of kinds, or two statements disagree.
-    ConfigError
-        If a kind is not known.
-    """
-    kinds = [kind for _, kind in members]
-    for column in KINDS:
-        if column not in stated:
-            continue
-        parts = _divided(stated[column])
-        if len(parts) == 1:
-            parts *= len(members)
-        if len(parts) != len(members):
-            raise GeneSetError(
-                f"has {len(parts)} kinds in column {column!r} for {_counted(len(members))}: give one for all "
-                f"genes, or one each"
-            )
-        for at, part in enumerate(parts):
-            before, kind = kinds[at], Kind.parse(part) if part else kinds[at]
-            if before is not None and kind != before:
-                raise GeneSetError(
-                    f"states two kinds of {shown(members[at][0])}, {Kind(before).name.lower()} and, in "
-                    f"column {column!r}, {part}: keep one of them"
-                )
-            kinds[at] = kind
-    return kinds
-
-
-def _stated_doses(stated: Stated, members: Sequence[tuple[str, float]], no_doses: str) -> list[float]:
-    """Return the dose of each member of a row (NaN: none); ``no_doses`` says why none can be stated."""
-    doses = [dose for _, dose in members]
-    for column in DOSES:
-        parts = _divided(stated[column]) if column in stated else []
-        if not any(parts):
-            continue
-        if no_doses:
-            raise GeneSetError(
-                f"states dose {shown(next(filter(None, parts)))} in column {column!r}, and {no_doses}: empty "
-                f"the column"
-            )
-        if len(parts) != len(members):
-            raise GeneSetError(
-                f"has {len(parts)} doses in column {column!r} for {_counted(len(members))}: give one each, "
-                f"empty for none"
-            )
-        for at, part in enumerate(parts):
-            dose = _parse_dose(part) if part else doses[at]
-            # NaN, no dose, is unlike itself.
-            if doses[at] == doses[at] and dose != doses[at]:
-                raise GeneSetError(
-                    f"states two doses of {shown(members[at][0])}, {doses[at]:g} and, in column {column!r}, "
-                    f"{part}: keep one of them"
-                )
-            doses[at] = dose
-    for (text, _), dose in zip(members, doses, strict=True):
-        if no_doses and dose == dose:
-            raise GeneSetError(f"states a dose, {shown(text)}, and {no_doses}: leave it out")
-    return doses
-
-
-def _parse_dose(text: str) -> float:
-    try:
-        dose = float(text)
-    except ValueError:
-        dose = math.nan
-    if not (math.isfinite(dose) and dose >= 0):
-        raise GeneSetError(f"has dose {shown(text)}: give a number of at least 0")
-    return dose
-
-
-def _counted(genes: int) -> str:
-    return "1 gene" if genes == 1 else f"{genes} genes"
 
 
 def beside_given(given: GeneSets, frame: pd.DataFrame) -> pd.DataFrame:
@@ -335,7 +221,7 @@ def _with_kinds(names: list[str], stated: Stated, row: int) -> list[str]:
     if not stated:
         return names
     try:
-        _stated_doses(stated, [(name, math.nan) for name in names], NO_DOSES)
+        stated_doses(stated, [(name, math.nan) for name in names], NO_DOSES)
         kinds = stated_kinds(stated, [(name, _split(name)[1]) for name in names])
     except WildtypeError as error:
         raise _at_row(error, "row", row) from None
@@ -349,7 +235,7 @@ def _split(text: str) -> tuple[str, int | None, float]:
     """Return name, kind (None: not stated) and dose (NaN: none) of a gene that is written with them."""
     name, _, done = text.partition(":")
     kind, marked, dose = done.partition("@")
-    return name, Kind.parse(kind) if kind else None, _parse_dose(dose) if marked else math.nan
+    return name, Kind.parse(kind) if kind else None, parse_dose(dose) if marked else math.nan
 
 
 def _at_row(error: WildtypeError, what: str, row: int) -> WildtypeError:
@@ -459,7 +345,7 @@ def to_table(
             names = _members(members, member_of, empty=empty)
             parsed = [member_of(name) for name in names]
             states = stated_kinds(stated, [(n, kind) for n, (_, kind, _) in zip(names, parsed, strict=True)])
-            amounts = _stated_doses(
+            amounts = stated_doses(
                 stated, [(n, dose) for n, (_, _, dose) in zip(names, parsed, strict=True)], no_doses
             )
             for (position, _, _), state, amount in zip(parsed, states, amounts, strict=True):
