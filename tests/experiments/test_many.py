@@ -22,9 +22,9 @@ from wildtype.organism.storage import save_organism
 from wildtype.sources.catalogue import dataset_folder, organism_folder
 
 WORDS = [
-    "data.name=tiny-growth", "model.width=8", "model.heads=4", "model.layers=0", "model.head.heads=0",
-    "model.evidence.tokens=0", "training.epochs=1", "training.batch_size=64", "baselines=[mean]",
-    "run.progress=false", "run.replicates=20",
+    "data.name=tiny-growth", "model=cell_transformer", "model.width=8", "model.heads=4", "model.layers=0",
+    "model.head.heads=0", "model.evidence.tokens=0", "training.epochs=1", "training.batch_size=64",
+    "baselines=[mean]", "run.progress=false", "run.replicates=20",
 ]  # fmt: skip
 
 
