@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 import torch
 from scipy.optimize import nnls
 
@@ -86,6 +87,15 @@ def test_a_model_of_before_there_were_stand_ins_counts_what_is_no_number_as_0() 
     other = LinearColumns()
     other.load_state_dict(stored)
     assert torch.equal(other(torch.from_numpy(x)), model(torch.from_numpy(x)))
+
+
+@pytest.mark.parametrize("stand_in", [[-1, 3, -1, 5, -1], [-1, 0, -1, -1, -1], [-2] * 5, [-1] * 4])
+def test_a_stored_column_that_there_is_not_is_refused(stand_in: list[int]) -> None:
+    x, y, weights = problem()
+    model = LinearColumns.fit(x, y, weights, np.ones(5, bool), rising=True)
+    stored = model.state_dict() | {"stand_in": torch.tensor(stand_in)}
+    with pytest.raises(ValueError, match="in place of another that there is not"):
+        LinearColumns().load_state_dict(stored)
 
 
 def test_errors_of_left_out_rows_are_those_of_a_fit_without_them() -> None:

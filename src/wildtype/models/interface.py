@@ -221,7 +221,7 @@ class Model(nn.Module, ABC):
 
     @classmethod
     def reads_signs(cls, config: Any) -> bool:
-        """Return whether a model with these settings knows which labels are high: none then are flipped."""
+        """Return whether it asks, with these settings, which labels are smaller: ``data.flip`` is refused."""
         return False
 
     @classmethod

@@ -144,6 +144,9 @@ class LinearColumns(nn.Module):
         )
         load_sizes(self, state, prefix)
         super()._load_from_state_dict(state, prefix, *rest)
+        others, place = self.stand_in, torch.arange(len(self.stand_in))
+        if len(others) != len(self) or not ((others == -1) | ((others > place) & (others < len(self)))).all():
+            raise ValueError("a weighted sum of columns reads one in place of another that there is not")
 
 
 def _non_negative(x: Doubles, y: Doubles, share: Doubles) -> Doubles:

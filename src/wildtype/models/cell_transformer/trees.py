@@ -129,7 +129,11 @@ def posterior_weight(network: Tensor, trees: Tensor, label: Tensor, count: Tenso
     """
     if not len(label):
         return 0.5
-    share = torch.ones(len(label)).double() if count is None else count.double() / count.double().mean()
+    share = (
+        torch.ones(len(label), dtype=torch.float64)
+        if count is None
+        else count.double() / count.double().mean()
+    )
     apart, left = (trees - network).double(), (label - network).double()
     # σ² / s², with the residual variance at the prior's mean.
     noise = (share * (left - apart / 2).square()).mean() / SPREAD**2
