@@ -99,7 +99,7 @@ class Measured:
         """
         genes = [tuple(sorted(text.split(","))) for text in frame["genes"]]
         measured = np.array([pair in self.pairs for pair in genes], bool)
-        known = np.array([self.genes.issuperset(new) for new in frame["new"]], bool)
+        elsewhere = np.array([len(self.genes.intersection(new)) for new in frame["new"]], int)
         for count, text in enumerate(("no new gene", "new gene", "two new genes")):
             rows = frame["new"].map(len).to_numpy() == count
             yield f"{text}, all rows", rows
@@ -107,8 +107,10 @@ class Measured:
             if not count:
                 yield f"{text}, pair not measured elsewhere", rows & ~measured
                 continue
-            yield f"{text} elsewhere, pair not measured (transfer)", rows & known & ~measured
-            yield f"{text}, not elsewhere", rows & ~known & ~measured
+            yield f"{text} elsewhere, pair not measured (transfer)", rows & (elsewhere == count) & ~measured
+            if count == 2:
+                yield f"{text}, one of them elsewhere", rows & (elsewhere == 1)
+            yield f"{text}, {'not' if count == 1 else 'neither'} elsewhere", rows & (elsewhere == 0)
 
 
 def _by_seed_and_fold(

@@ -87,6 +87,25 @@ def test_rows_are_grouped_by_what_the_other_screen_measured(tmp_path: Path) -> N
             assert row["with screens average precision"] > row["alone average precision"]
 
 
+def test_two_new_genes_are_grouped_by_how_many_another_screen_has(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A pair of which one new gene is measured elsewhere was counted with those that nobody measured."""
+    monkeypatch.setattr(transfer, "LEAST", 1)
+    runs = [a_run(tmp_path, f"{side}-{seed}-0", 0.1) for side in ("joint", "alone") for seed in range(2)]
+    new = [gene for gene in GENES if int(gene[1:]) % 5 == 0]
+    pairs = [(a, b) for i, a in enumerate(new) for b in new[i + 1 :]]
+    apart = [sum(gene in GENES[:20] for gene in pair) for pair in pairs if pair not in OTHER]
+    found = {row["rows"]: row["n"] for row in bench_transfer(runs, replicates=5)["rows"]}
+    assert {text: n for text, n in found.items() if text.startswith("two new genes")} == {
+        "two new genes, all rows": 2 * len(pairs),
+        "two new genes, pair measured elsewhere (replication)": 2 * (len(pairs) - len(apart)),
+        "two new genes elsewhere, pair not measured (transfer)": 2 * apart.count(2),
+        "two new genes, one of them elsewhere": 2 * apart.count(1),
+        "two new genes, neither elsewhere": 2 * apart.count(0),
+    }
+
+
 def test_a_correlation_is_the_mean_over_seeds(tmp_path: Path) -> None:
     runs = [a_run(tmp_path, f"{side}-{seed}-0", 0.1) for side in ("joint", "alone") for seed in range(2)]
     rows = bench_transfer(runs, replicates=5)["rows"]
