@@ -218,6 +218,24 @@ def test_expected_fitness_comes_from_measured_single_mutants_where_no_list_has_i
     )
 
 
+def test_held_out_rows_say_what_kind_single_fitness_is_of(predictor: Predictor) -> None:
+    """A gene of which only knock-downs were left in training had the fitness of its deletion."""
+    known, gene = predictor.checkpoint.known, 7
+    table = known.table
+    of_gene = np.isin(table.row, np.unique(table.row[table.gene == gene]))
+    kind = np.where((table.gene == gene) & of_gene, Kind.ABSENT, table.kind).astype(np.uint8)
+    part = known.part.copy()
+    part[np.unique(table.row[table.gene == gene])] = PARTS.index("test")
+    down = MutantTable.from_sets([(gene,)], kind=Kind.REDUCED, value=[np.nan])
+    changed = replace(known, table=replace(table, kind=kind), part=part)
+    other = Predictor(replace(predictor.checkpoint, known=changed))
+    more = knowing_more(other, down)
+    single = known.single_fitness[gene]
+    found = more.predict([["G007:absent"], ["G007:reduced"]], as_="fitness")["fitness_expected"]
+    assert found[0] == pytest.approx(single)
+    assert np.isnan(found[1])
+
+
 def test_expected_fitness_of_another_condition_needs_single_mutants_measured_there(
     predictor: Predictor,
 ) -> None:

@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 
 from wildtype.errors import GeneSetError, WildtypeError
-from wildtype.inference.sets import named_genes, named_sets, to_table, written, written_doses
+from wildtype.inference.sets import named_genes, to_table, written, written_doses
 from wildtype.mutants import Kind
 from wildtype.organism import GeneIndex
 
@@ -84,7 +84,8 @@ def test_a_dose_that_would_have_no_effect_is_refused(row: dict[str, object]) -> 
 def test_sets_of_a_file_have_the_kinds_of_its_column(tmp_path: Path) -> None:
     path = tmp_path / "sets.csv"
     path.write_text('genes,kinds\n"A,B","reduced,absent"\nC,\n"A:added,B",";reduced"\n')
-    assert named_sets(str(path)) == [["A:reduced", "B:absent"], ["C"], ["A:added", "B:reduced"]]
+    assert named_genes(str(path)) == ["A:reduced", "B:absent", "C", "A:added", "B:reduced"]
+    assert named_genes(str(path), kinds=False) == ["A", "B", "C", "A:added", "B"]
     path.write_text('genes,kinds\nA,\n"A:added",reduced\n')
     with pytest.raises(GeneSetError, match="row 2 states two kinds of 'A:added'"):
-        named_sets(str(path))
+        named_genes(str(path))

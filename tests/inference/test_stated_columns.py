@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,12 +13,16 @@ import pytest
 import wildtype as wt
 from tests.command import assert_one_sentence, wildtype
 from tests.tiny import tiny_dataset
+from wildtype.cli.evidence import with_evidence
 from wildtype.errors import ConfigError, GeneSetError
 from wildtype.experiments.run import train
 from wildtype.experiments.settings.compose import compose
 from wildtype.inference import prediction_file
+from wildtype.inference.prediction_shards import model_hash
 from wildtype.inference.predictor import Predictor
+from wildtype.inference.screening.screen import ScreenRequest, make_screen, named_queries
 from wildtype.mutants import Kind, MutantTable
+from wildtype.organism import GeneIndex
 
 
 @pytest.fixture(scope="module")
@@ -177,3 +182,100 @@ def test_latents_are_those_of_the_stated_mutants(dosed_run: Path, dosed: Predict
     said = wildtype("embed", str(dosed_run), "--file", str(plan), "--latent", "z_S", "-o", str(output))
     assert said.returncode == 0, said.stderr
     assert pd.read_csv(output)["kinds"][0] == "reduced,overexpressed"
+
+
+def test_queries_of_a_file_are_told_apart_by_the_organism(dosed: Predictor, tmp_path: Path) -> None:
+    """Kinds were written behind the parts of a gene whose name holds a comma."""
+    comma = Predictor(dosed.core)
+    comma.core = copy(dosed.core)
+    names = tuple("ARG5,6" if name == "G001" else name for name in dosed.genes.names)
+    comma.core.genes = GeneIndex(list(names), organism="tiny")
+    path = tmp_path / "queries.csv"
+    path.write_text('genes,kind,condition\n"ARG5,6",reduced,\n"ARG5,6;G002",absent;reduced,30 C\n')
+    assert named_queries(comma.core, str(path)) == [
+        ["ARG5,6:reduced"], ["ARG5,6:absent", "G002:reduced"],
+    ]  # fmt: skip
+    path.write_text("genes,condition\nG003,\nG004,heat\n")
+    assert named_queries(dosed.core, str(path), "heat") == [
+        ["G003:absent"], ["G004:absent"],
+    ]  # fmt: skip
+    with pytest.raises(ConfigError, match=r"query 2: column 'condition' states 'heat', and .* is '30 C'"):
+        named_queries(dosed.core, str(path))
+    assert named_queries(dosed.core, "G001:reduced,G002") == [["G001:reduced", "G002"]]
+
+
+def test_predictions_name_the_genes_that_a_screen_leaves_out(dosed_run: Path, tmp_path: Path) -> None:
+    """`--exclude` took the kinds of a table of predictions for a part of the names."""
+    left, found = tmp_path / "left.csv", tmp_path / "found.csv"
+    wt.load(dosed_run).predict([["G000", "G001"], ["G003"]]).to_csv(left, index=False)
+    among = tmp_path / "among.csv"
+    among.write_text("genes,kind\nG000,absent\nG001,reduced\nG002,reduced\nG004,absent\n")
+    screen = ("screen", str(dosed_run), "--among", str(among), "-o", str(found),
+              "--include", "lethal,linked,overlapping,dubious")  # fmt: skip
+    said = wildtype(*screen, "--exclude", str(left))
+    assert said.returncode == 0, said.stderr
+    read = pd.read_csv(found)
+    assert set(zip(read.genes, read.kinds, strict=True)) == {("G002,G004", "reduced,absent")}
+    said = wildtype(*screen, "--require", str(left))
+    assert said.returncode == 0, said.stderr
+    assert set(pd.read_csv(found).genes) == {
+        "G000,G001", "G000,G002", "G000,G004", "G001,G002", "G001,G004",
+    }  # fmt: skip
+
+
+OWN = "genes,kind,dose,value,phenotype,condition\n{}"
+DOSED = "G000;G001,overexpressed,{};4,-0.3,epsilon,heat\nG002;G003,overexpressed,NA;NA,0.2,epsilon,\n"
+
+
+def test_evidence_has_the_doses_and_conditions_that_it_states(dosed: Predictor, tmp_path: Path) -> None:
+    """The command line dropped doses, and refused an empty condition under another name."""
+    given = []
+    for dose in "23":
+        path = tmp_path / f"{dose}.csv"
+        path.write_text(OWN.format(DOSED.format(dose)))
+        given.append(with_evidence(dosed, path))
+    asked = [[f"G000:overexpressed@{dose}", "G001:overexpressed@4"] for dose in "23"]
+    for number, one in enumerate(given):
+        found = one.predict(asked, condition="heat")["epsilon_measured"]
+        assert found[number] == pytest.approx(-0.3)
+        assert np.isnan(found[1 - number])
+        other = one.predict([["G002:overexpressed", "G003:overexpressed"]])["epsilon_measured"]
+        assert other[0] == pytest.approx(0.2)
+    frame = pd.read_csv(tmp_path / "2.csv", keep_default_na=False)
+    expected = dosed.with_evidence(frame).predict(asked, condition="heat")
+    pd.testing.assert_frame_equal(given[0].predict(asked, condition="heat"), expected)
+
+
+def test_evidence_that_differs_in_a_dose_is_other_evidence(
+    dosed_run: Path, dosed: Predictor, tmp_path: Path
+) -> None:
+    """A stored state or shard of the one was taken for that of the other."""
+    marks = []
+    for dose in "23":
+        path = tmp_path / f"{dose}.csv"
+        path.write_text(OWN.format(DOSED.format(dose)))
+        core = with_evidence(dosed, path).core
+        screen, _ = make_screen(core, ScreenRequest(order=2))
+        marks.append((model_hash(dosed_run, core), screen.fingerprint(core)))
+    assert all(one != two for one, two in zip(*marks, strict=True))
+
+
+def test_tables_without_a_column_of_doses_do_not_shift_those_of_trees(
+    dosed: Predictor, tiny_run: Path
+) -> None:
+    """Rows of another dataset, and another organism's, came without the column that the trees had."""
+    table = dosed.table([["G001", "G002"], ["G003:overexpressed"]])
+    assert table.dose is not None
+    without = replace(table, dose=None)
+    np.testing.assert_array_equal(dosed.checkpoint.predict(without), dosed.checkpoint.predict(table))
+    moved = replace(
+        dosed.checkpoint,
+        known=replace(
+            dosed.checkpoint.known, table=dosed.checkpoint.known.table.take([]), part=np.zeros(0, np.uint8)
+        ),
+    )
+    np.testing.assert_array_equal(moved.predict(without), moved.predict(table))
+    plain = wt.load(tiny_run)
+    table = plain.table([["G001", "G002"]])
+    more = replace(table, dose=np.ones(len(table.gene), np.float32))
+    np.testing.assert_array_equal(plain.checkpoint.predict(more), plain.checkpoint.predict(table))

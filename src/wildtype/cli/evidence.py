@@ -101,7 +101,7 @@ def as_evidence(m: Measurements) -> pd.DataFrame:
     rows = [row for row in range(len(m)) if m.offsets[row] < m.offsets[row + 1]]
     sets = [
         [
-            f"{m.genes[m.gene[at]]}:{EFFECT[PerturbationKind(m.kind[at])].name.lower()}"
+            f"{m.genes[m.gene[at]]}:{EFFECT[PerturbationKind(m.kind[at])].name.lower()}{_dosed(m.dose[at])}"
             for at in range(m.offsets[row], m.offsets[row + 1])
         ]
         for row in rows
@@ -110,5 +110,11 @@ def as_evidence(m: Measurements) -> pd.DataFrame:
     if [phenotype.name for phenotype in m.phenotypes] != ["value"]:
         columns["phenotype"] = [m.phenotypes[m.phenotype[row]].name for row in rows]
     if list(m.environments) != [Environment()]:
-        columns["condition"] = [str(m.environments[m.environment[row]]) for row in rows]
+        stated = ["" if one == Environment() else str(one) for one in m.environments]
+        columns["condition"] = [stated[m.environment[row]] for row in rows]
     return pd.DataFrame(columns)
+
+
+def _dosed(dose: float) -> str:
+    """Return what follows the kind of a gene with a dose (NaN: none)."""
+    return f"@{float(dose)!r}" if dose == dose else ""

@@ -112,9 +112,9 @@ def command(
     Shards are kept in the directory FILE.shards; with --slurm, they are the tasks of a job array.
     """
     from wildtype.cli.progress import ScreenProgress
-    from wildtype.inference.screening.screen import ScreenRequest, make_screen, screen_mutants
+    from wildtype.inference.screening.screen import ScreenRequest, make_screen, named_queries, screen_mutants
     from wildtype.inference.screening.shards import screen_shard
-    from wildtype.inference.sets import named_genes, named_sets, parse_set
+    from wildtype.inference.sets import named_genes, parse_set
     from wildtype.inference.shards import folder_of
 
     # A wrong suffix is an error now, and not after hours of screening.
@@ -130,15 +130,15 @@ def command(
     request = ScreenRequest(
         order=order,
         among=named_genes(among) if among else None,
-        queries=named_sets(queries) if queries else None,
+        queries=named_queries(predictor.core, queries, condition) if queries else None,
         top=top,
         direction=direction,
         phenotypes=phenotype,
         condition=condition,
         interval=interval,
-        exclude=named_genes(exclude) if exclude else (),
+        exclude=named_genes(exclude, kinds=False) if exclude else (),
         exclude_essential=exclude_essential,
-        require=named_genes(require) if require else (),
+        require=named_genes(require, kinds=False) if require else (),
         unmeasured=unmeasured,
         exclude_synthetic_lethal=exclude_synthetic_lethal,
         include=parse_set(include),

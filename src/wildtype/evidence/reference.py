@@ -165,7 +165,9 @@ class ReferenceMeasurements:
 
         The numbers come without their kinds, so these follow from the mutants that were measured.
         """
+        # Held-out rows count, too: the number is known whatever side of a split they are on.
         deleted, reduced = self.deleted > 0, self.essential.copy()
+        deleted[self.table.gene[(self.table.kind == Kind.ABSENT) & ~self.essential[self.table.gene]]] = True
         reduced[self.table.gene[self.table.kind == Kind.REDUCED]] = True
         if self.grid is not None:
             gene, kind = self.grid.strains

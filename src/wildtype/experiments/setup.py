@@ -43,13 +43,13 @@ def build(
     if weighting != "none" and not kind.gradients:
         raise ConfigError(
             f"training.weighting={weighting} weighs the terms of a loss, and model {settings.name} has none: "
-            f"leave it out"
+            f"set training.weighting=none"
         )
     check_weighting(data.part("train"), weighting)
     if config.data.flip and kind.reads_signs(settings):
         raise ConfigError(
             f"data.flip trains on labels times -1, and model {settings.name} with these settings asks which "
-            f"labels are the smaller ones: leave data.flip out"
+            f"labels are the smaller ones: set data.flip=false"
         )
     needs = kind.needed(settings)
     check_needs(settings.name, needs)

@@ -26,6 +26,7 @@ from wildtype.evaluation.conformal import Conformal
 from wildtype.evidence.reference import GIVEN
 from wildtype.inference.own_evidence import with_evidence
 from wildtype.inference.sets import GeneSets, WrongRows, default_kinds, names_of, to_table
+from wildtype.inference.stated_columns import CONDITION
 from wildtype.models.checkpoint import Checkpoint, load_checkpoint
 from wildtype.models.other_genes import OtherGenes
 from wildtype.mutants import Kind, MutantTable
@@ -109,7 +110,9 @@ class PredictionCore:
         """Whether mutants that the model was trained on have doses."""
         if self.checkpoint.known.table.dose is None:
             return False
-        return self.trained.dose is not None and bool(np.isfinite(self.trained.dose).any())
+        # On another organism the rows of training are left out, and the column alone says that they had.
+        dose = self.trained.dose
+        return not len(self.trained) or (dose is not None and bool(np.isfinite(dose).any()))
 
     @property
     def metabolic(self) -> NDArray[np.bool_]:
@@ -166,11 +169,25 @@ class PredictionCore:
         """Add the rows of a table that ``table`` would refuse to ``wrong``."""
         self._table(sets, condition, wrong)
 
-    def named(self, sets: GeneSets, what: str = "row", *, empty: bool = False) -> MutantTable:
+    def named(
+        self, sets: GeneSets, what: str = "row", *, empty: bool = False, condition: str | None = None
+    ) -> MutantTable:
         """Return named sets without doses as a table of this model's genes; errors as `to_table`, and of
         ``find``.
+
+        Rows that state another condition than ``condition`` (None: the reference) are refused.
         """
-        return to_table(sets, self.genes, self.kinds, what=what, find=self.find, empty=empty)
+        number = self.condition(condition)
+
+        def only(stated: str | None) -> int:
+            if stated is not None and self.condition(stated) != number:
+                raise ConfigError(
+                    f"column {CONDITION!r} states {shown(stated)}, and the condition is "
+                    f"{self.checkpoint.conditions[number]!r}: leave out the row, or ask for that condition"
+                )
+            return number
+
+        return to_table(sets, self.genes, self.kinds, what=what, find=self.find, empty=empty, condition=only)
 
     def table(self, sets: GeneSets, *, condition: str | None = None) -> MutantTable:
         """Return named sets as a table of this model's genes; ``Predictor.predict`` lists the errors.
@@ -202,25 +219,15 @@ class PredictionCore:
             condition=number,
             no_doses="" if self.dosed else "no mutant that the model was trained on has a dose",
         )
-        return self._with_doses(table)
+        return self.checkpoint.with_doses(table)
 
     def predict_with_sd(self, table: MutantTable) -> tuple[Floats, Floats]:
         """Return every phenotype, and its sd over ensemble members (NaN for a single model): [m, p] each."""
-        return self.checkpoint.predict_with_sd(self._with_doses(table), self._wild_type)
+        return self.checkpoint.predict_with_sd(table, self._wild_type)
 
     def profiles(self, table: MutantTable, phenotype: int) -> NDArray[np.float32]:
         """Return the per-gene values [m, n] of one phenotype, by its position."""
-        return self.checkpoint.predict_profiles(self._with_doses(table), phenotype, self._wild_type)
-
-    def _with_doses(self, table: MutantTable) -> MutantTable:
-        """Return a table with a dose per gene, NaN for none, where those of the model have doses.
-
-        Boosted trees have a column for doses then, and a block must not depend on whether another row of it
-        has one.
-        """
-        if self.checkpoint.known.table.dose is None or table.dose is not None:
-            return table
-        return replace(table, dose=np.full(len(table.gene), np.nan, np.float32))
+        return self.checkpoint.predict_profiles(table, phenotype, self._wild_type)
 
     def combinations(
         self, gene: Ints, kind: Kinds, order: int, condition: int = 0, device: str = "cpu"

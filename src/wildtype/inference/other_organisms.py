@@ -72,9 +72,11 @@ def on_organism(checkpoint: Checkpoint, organism: Organism) -> tuple[Checkpoint,
     )
     unknown = np.full(n, np.nan, np.float32)
     essential = organism.essential
+    # A column of doses, without rows, says that the model was trained on some.
+    doses = None if checkpoint.known.table.dose is None else np.zeros(0, np.float32)
     known = ReferenceMeasurements(
         phenotypes=checkpoint.known.phenotypes,
-        table=MutantTable.from_sets([]),
+        table=replace(MutantTable.from_sets([]), dose=doses),
         part=np.zeros(0, np.uint8),
         single_fitness=unknown,
         single_fitness_sd=unknown.copy(),

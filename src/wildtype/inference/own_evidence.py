@@ -17,7 +17,7 @@ import numpy as np
 from wildtype.errors import ConfigError, SourceError, shown
 from wildtype.evidence.reference import GIVEN
 from wildtype.inference.sets import COLUMN, to_table
-from wildtype.inference.stated_columns import DOSES, KINDS
+from wildtype.inference.stated_columns import CONDITION, DOSES, KINDS, stated_of
 from wildtype.models.checkpoint import Checkpoint
 from wildtype.models.ensemble import class_of
 from wildtype.mutants import MutantTable
@@ -89,10 +89,12 @@ def with_evidence(checkpoint: Checkpoint, frame: pd.DataFrame, kinds: NDArray[np
 
 
 def _conditions(checkpoint: Checkpoint, frame: pd.DataFrame) -> NDArray[np.int64]:
-    if "condition" not in frame.columns:
+    if CONDITION not in frame.columns:
         return np.zeros(len(frame), np.int64)
     names = checkpoint.conditions
-    named = [str(name) for name in frame["condition"]]
+    # An empty cell is the reference condition, as in a table of sets to predict.
+    stated = stated_of(frame[[CONDITION]], len(frame))
+    named = [str(row.get(CONDITION, names[0])).strip() for row in stated]
     for row, name in enumerate(named, start=1):
         if name not in names:
             raise ConfigError(

@@ -183,6 +183,7 @@ def model_hash(run: Path, core: PredictionCore) -> str:
         given.gene,
         given.offsets,
         given.kind,
+        *(() if given.dose is None else (given.dose,)),
         given.phenotype,
         given.condition,
         given.value,

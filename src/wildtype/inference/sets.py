@@ -20,6 +20,8 @@ from numpy.typing import NDArray
 from wildtype.errors import GeneSetError, SourceError, WildtypeError, shown
 from wildtype.inference.stated_columns import (
     CONDITION,
+    DOSES,
+    KINDS,
     NO_DOSES,
     Stated,
     parse_dose,
@@ -37,6 +39,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 COLUMN = "genes"
+TABLES = (".csv", ".parquet")
+"""Endings of the files that are tables of sets."""
 MANY = {"kind": "kinds", "dose": "doses"}
 """The column of a prediction that states the same as a user's column."""
 GIVEN = "_given"
@@ -258,8 +262,10 @@ def read_lines(lines: Iterable[str], *, where: str = "standard input") -> list[l
     return sets
 
 
-def named_sets(text: str) -> list[list[str]]:
+def named_sets(text: str) -> GeneSets:
     """Return the sets of a file (CSV or Parquet with a column ``genes``, else one per line), or of a text.
+
+    Of such a table, they are the column ``genes`` with those that state something of a row.
 
     Raises
     ------
@@ -267,8 +273,14 @@ def named_sets(text: str) -> list[list[str]]:
         If the text ends like a file name and the file is missing, or the file holds no set.
     """
     path = Path(text)
-    if path.suffix in (".csv", ".parquet"):
-        return read_sets(path)
+    if path.suffix in TABLES:
+        plan = read_plan(path)
+        return plan[[name for name in (COLUMN, *KINDS, *DOSES, CONDITION) if name in plan.columns]]
+    return _lines_or_text(text, path)
+
+
+def _lines_or_text(text: str, path: Path) -> list[list[str]]:
+    """Return the sets of a file of one per line, or of a text."""
     if path.is_file() or path.is_fifo():  # a pipe: <(command) in a shell
         try:
             return read_lines(path.read_text(encoding="utf-8").splitlines(), where=repr(text))
@@ -279,9 +291,19 @@ def named_sets(text: str) -> list[list[str]]:
     return [parse_set(text)]
 
 
-def named_genes(text: str) -> list[str]:
-    """Return the genes of all sets that a file or a text names; see ``named_sets``."""
-    return [gene for genes in named_sets(text) for gene in genes]
+def named_genes(text: str, *, kinds: bool = True) -> list[str]:
+    """Return the genes of all sets that a file or a text names, as in ``named_sets``.
+
+    With ``kinds``, a gene of a table is followed by the kind that a column states of it, as in ``gene:kind``.
+    """
+    path = Path(text)
+    if path.suffix not in TABLES:
+        sets = _lines_or_text(text, path)
+    elif kinds:
+        sets = read_sets(path)
+    else:
+        sets = [names_of(genes) for genes in read_plan(path)[COLUMN]]
+    return [gene for genes in sets for gene in genes]
 
 
 def default_kinds(known: MutantTable, genes: int, essential: NDArray[np.bool_]) -> NDArray[np.uint8]:

@@ -10,6 +10,7 @@ import numpy as np
 
 from wildtype.errors import GeneSetError, shown
 from wildtype.mutants import Kind
+from wildtype.tables import NO_NUMBER
 
 KINDS, DOSES, CONDITION = ("kind", "kinds"), ("dose", "doses"), "condition"
 """Columns of a table, beside ``genes``, that state something of a row; a cell may be empty."""
@@ -94,7 +95,8 @@ def stated_doses(stated: Stated, members: Sequence[tuple[str, float]], no_doses:
     """Return the dose of each member of a row (NaN: none); ``no_doses`` says why none can be stated."""
     doses = [dose for _, dose in members]
     for column in DOSES:
-        parts = _divided(stated[column]) if column in stated else []
+        # As a table of measurements says that there is none; a word for a kind has other letters anyway.
+        parts = ["" if part in NO_NUMBER else part for part in _divided(stated.get(column, ""))]
         if not any(parts):
             continue
         if no_doses:

@@ -122,6 +122,17 @@ class TrainedModel:
         # Members of an ensemble have the same: it depends on no seed.
         return members_of(self.model)[0].pair_index(self.organism, self.known, self.names)
 
+    def with_doses(self, table: MutantTable) -> MutantTable:
+        """Return a table with a dose per gene, NaN for none, where training rows had doses, else without.
+
+        Boosted trees have a column for doses then, and others behind it: a table that has none must not
+        shift these, nor one that has doses which the model was not trained on.
+        """
+        dosed = self.known.table.dose is not None
+        if dosed == (table.dose is not None):
+            return table
+        return replace(table, dose=np.full(len(table.gene), np.nan, np.float32) if dosed else None)
+
     @property
     def names(self) -> list[str]:
         """Names of the outputs."""
@@ -145,7 +156,7 @@ class TrainedModel:
         Both are [M, p] in the phenotypes' units; the standard deviation is NaN where a model has none.
         """
         wild_type = wild_type or self.encode()
-        batch = MutantBatch.from_table(table)
+        batch = MutantBatch.from_table(self.with_doses(table))
         out = np.empty((len(table), len(self.phenotypes)))
         spread = np.full_like(out, np.nan)
         step = WITH_EVIDENCE if self.evidence is not None and self.evidence.sizes.tokens else BATCH
@@ -199,7 +210,8 @@ class TrainedModel:
         model = self.model
         if torch.device(device).type != "cpu":
             model = deepcopy(model).to(device)
-            wild_type = model.encode(self.organism.to(device))
+            with torch.no_grad():
+                wild_type = model.encode(self.organism.to(device))
         answer = model.combinations(wild_type, members.to(device), self.evidence)
         if answer is None:
             return None
@@ -238,7 +250,7 @@ class TrainedModel:
                 f"{self.outputs[phenotype].name!r} has no number per gene: predict it as a column"
             )
         wild_type = wild_type or self.encode()
-        batch = MutantBatch.from_table(table)
+        batch = MutantBatch.from_table(self.with_doses(table))
         out = np.empty((len(table), len(self.genes)), np.float32)
         step = max(PROFILE_NUMBERS // len(self.genes), 1)
         for start in range(0, len(table), step):

@@ -312,6 +312,16 @@ def test_a_state_of_another_screen_or_a_damaged_one_is_refused(predictor: Predic
         screened(predictor, 2, top=7, state=state)
 
 
+def test_a_device_that_is_refused_leaves_no_state(predictor: Predictor, tmp_path: Path) -> None:
+    """The corrected command met the state of another screen."""
+    state = tmp_path / "state"
+    with pytest.raises(ConfigError, match="device='cuda:99': torch sees"):
+        screened(predictor, 2, top=7, state=state, device="cuda:99")
+    assert not state.exists()
+    screened(predictor, 2, top=8, state=state)
+    assert state.exists()
+
+
 @pytest.mark.slow
 def test_several_processes_give_the_same(predictor: Predictor) -> None:
     frame = pd.DataFrame({"genes": ["G001,G002"], "value": [0.3]})

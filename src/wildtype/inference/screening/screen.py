@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import combinations, pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,9 +21,10 @@ from wildtype.inference.screening.choosing import CHOICES, LEVEL, RESERVE, choos
 from wildtype.inference.screening.constraints import LEFT_OUT, LINKED_KB, Constraints, lethal_pairs
 from wildtype.inference.screening.designs import Combinations, Crossed, Design
 from wildtype.inference.screening.stream import DIRECTIONS, PIECE, Screen, ScreenResult, run
+from wildtype.inference.sets import named_sets
 from wildtype.inference.wild_type import has_singles
 from wildtype.models.ensemble import class_of
-from wildtype.mutants import MutantTable
+from wildtype.mutants import Kind, MutantTable
 from wildtype.mutants.identity import MutantIndex
 
 if TYPE_CHECKING:
@@ -83,6 +84,27 @@ def screen_mutants(
     return shortlist(core, screen, found, request, exempt)
 
 
+def named_queries(core: PredictionCore, text: str, condition: str | None = None) -> list[list[str]]:
+    """Return the queries that a text or a file names, each gene of a table with the kind that it states.
+
+    Raises
+    ------
+    SourceError
+        As `named_sets`.
+    ConfigError, GeneSetError, UnknownGeneError, AmbiguousGeneError
+        Naming the rows of a table that do not fit, also those of another condition.
+    """
+    sets = named_sets(text)
+    if isinstance(sets, list):
+        return sets
+    # Only the organism tells the genes of a row from one another: `ARG5,6` is one.
+    table = core.named(sets, "query", condition=condition)
+    names = [
+        f"{core.genes.names[g]}:{Kind(k).name.lower()}" for g, k in zip(table.gene, table.kind, strict=True)
+    ]
+    return [names[a:b] for a, b in pairwise(table.offsets.tolist())]
+
+
 def make_screen(core: PredictionCore, request: ScreenRequest) -> tuple[Screen, frozenset[int]]:
     """Return the screen, and the genes of its queries, which ``max_per_gene`` does not limit.
 
@@ -102,7 +124,7 @@ def make_screen(core: PredictionCore, request: ScreenRequest) -> tuple[Screen, f
     outputs = _outputs(core, request)
     queries = None
     if request.queries is not None:
-        queries = core.named(request.queries, "query")
+        queries = core.named(request.queries, "query", condition=request.condition)
     gene, kind = _candidates(core, request)
     design: Design
     if queries is None:

@@ -180,6 +180,8 @@ class Screen:
             known.table.gene,
             known.table.offsets,
             known.table.kind,
+            # Without doses as before there were any: stored states go on.
+            *(() if known.table.dose is None else (known.table.dose,)),
             known.table.phenotype,
             known.table.condition,
             known.table.value,
@@ -336,7 +338,8 @@ def run(
                     _save(state, mark, found, about)
                     saved = time.monotonic()
     finally:
-        if state is not None:
+        # What was refused before its first piece leaves no state, which another screen would stop at.
+        if state is not None and (found.done or not pieces):
             _save(state, mark, found, about)
     return found
 
