@@ -11,8 +11,10 @@ import pytest
 from tests.datasets.test_provenance import apart
 from tests.experiments.test_evidence import QUICK, run
 from wildtype.datasets import Dataset
+from wildtype.errors import ConfigError
 from wildtype.experiments.data import prepare
 from wildtype.experiments.settings.compose import compose
+from wildtype.organism import GeneGraphs, Relation
 
 TARGET, FURTHER = "later:epsilon", "earlier:epsilon"
 WORDS = (
@@ -72,3 +74,19 @@ def test_numbers_of_the_earlier_study_for_held_out_pairs_change_no_prediction(tm
     expected = first.checkpoint.predict(asked)
     assert np.array_equal(predicted[0], expected)
     assert not np.array_equal(predicted[1], expected)
+
+
+@pytest.mark.parametrize("measured", ["earlier:epsilon", "later:epsilon", "earlier"])
+def test_a_relation_made_of_the_labels_is_refused(measured: str) -> None:
+    """Only feature blocks were: genetic interactions as a graph told the labels of test rows."""
+    dataset = joined()
+    graphs = [replace(relation, measured=("another:size",)) for relation in dataset.organism.graphs.values()]
+    made = Relation.from_edges("genetic", [0], [1], graphs[0].n, directed=False, measured=[measured])
+    leaking = replace(dataset, organism=replace(dataset.organism, graphs=GeneGraphs([*graphs, made])))
+    words = [*QUICK, *WORDS, "split.name=random"]
+    with pytest.raises(ConfigError, match=r"'genetic' is made of .*epsilon'.* set data.without=\[genetic\]"):
+        prepare(compose(words), leaking)
+    with pytest.raises(ConfigError, match="'both' is made of measurements"):
+        prepare(compose([*words, f"data.merge={{both: [genetic,{graphs[0].name}]}}"]), leaking)
+    left = prepare(compose([*words, "data.without=[genetic]"]), leaking)
+    assert list(left.dataset.organism.graphs) == [relation.name for relation in graphs]

@@ -22,7 +22,7 @@ def assert_equal(a: Organism, b: Organism) -> None:
     assert a.genes.to_json() == b.genes.to_json()
     assert a.graphs.sha256 == b.graphs.sha256
     for one, other in zip(a.graphs.values(), b.graphs.values(), strict=True):
-        facts = ("name", "directed", "weighted", "source", "version", "note", "dropped")
+        facts = ("name", "directed", "weighted", "source", "version", "note", "dropped", "measured")
         assert [getattr(one, fact) for fact in facts] == [getattr(other, fact) for fact in facts]
         assert one.adjacency.dtype == other.adjacency.dtype
     assert list(a.features) == list(b.features)

@@ -304,6 +304,7 @@ def prepare(config: TrainConfig, dataset: Dataset | None = None) -> RunData:
     sources += [source for other in external for source in other.first_target()[1].sources]
     for one in (whole, *external):
         sources = sorted(sources_of_group(sources, one.provenance))
+    chosen.organism.graphs.check_allowed_for(sources)
     organism: Organism = replace(chosen.organism, features=chosen.organism.features.allowed_for(sources))
     if beyond is not None:
         allowed = beyond.organism.features.allowed_for(sources)

@@ -147,6 +147,7 @@ def _union(name: str, parts: Sequence[Relation]) -> Relation:
         source="; ".join(one_source),
         version="; ".join(versions),
         note=f"union of {', '.join(part.name for part in parts)}, of an edge in several the largest weight",
+        measured=dict.fromkeys(source for part in parts for source in part.measured),
     )
     # An undirected part lists both directions of an edge, and parts share edges: nothing was dropped.
     return replace(union, dropped={})

@@ -24,7 +24,7 @@ Record = TypeVar("Record", bound=OrganismRecord)
 
 GPR = ("gene", "gpr", "reaction")
 STOICHIOMETRY = ("reaction", "stoichiometry", "metabolite")
-_RELATION = ("directed", "weighted", "source", "version", "note", "dropped")
+_RELATION = ("directed", "weighted", "source", "version", "note", "dropped", "measured")
 
 
 def require_pyg() -> None:
@@ -200,7 +200,7 @@ def _relation(edges: Any, name: str, n: int) -> Relation:
     adjacency.sort_indices()
     if not edges.directed and abs(adjacency - adjacency.T).max():
         raise DatasetError(f"relation {name!r} is undirected but lacks one direction of an edge: add it")
-    return Relation(name, adjacency, **{fact: edges[fact] for fact in _RELATION})
+    return Relation(name, adjacency, **{fact: edges[fact] for fact in _RELATION if fact in edges})
 
 
 def _metabolism(data: Any) -> Metabolism:

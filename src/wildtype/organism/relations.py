@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
 from wildtype.characters import name_fault
-from wildtype.errors import DatasetError, did_you_mean
+from wildtype.errors import ConfigError, DatasetError, did_you_mean
 from wildtype.files import content_hash
 
 
@@ -41,6 +41,9 @@ class Relation:
         Limits of the data: a stand-in, a cut-off, a possible leak.
     dropped : dict of str to int
         Rows of the source that did not become edges, by reason.
+    measured : tuple of str
+        Phenotype sources (``"study:phenotype"``, or a study for all of its own) whose numbers the edges are
+        made of: these tell what such labels are, also of test rows.
     """
 
     name: str
@@ -51,10 +54,12 @@ class Relation:
     version: str = ""
     note: str = ""
     dropped: Mapping[str, int] = field(default_factory=dict)
+    measured: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if fault := name_fault(self.name):
             raise DatasetError(f"relation {fault}")
+        object.__setattr__(self, "measured", tuple(self.measured))  # a list, as it was stored
 
     @classmethod
     def from_edges(
@@ -70,6 +75,7 @@ class Relation:
         version: str = "",
         note: str = "",
         dropped: Mapping[str, int] | None = None,
+        measured: Iterable[str] = (),
     ) -> Relation:
         """Build a relation from e endpoints; duplicates keep the largest weight, self-loops are dropped,
         both counted.
@@ -114,7 +120,8 @@ class Relation:
             r, c, w = np.concatenate([r, c]), np.concatenate([c, r]), np.concatenate([w, w])
         adjacency = sparse.coo_array((w, (r, c)), shape=(n, n)).tocsr()
         adjacency.sort_indices()
-        return cls(name, adjacency, directed, weights is not None, source, version, note, counts)
+        shape = adjacency, directed, weights is not None
+        return cls(name, *shape, source, version, note, counts, tuple(measured))
 
     @property
     def facts(self) -> dict[str, Any]:
@@ -127,6 +134,7 @@ class Relation:
             "version": self.version,
             "note": self.note,
             "dropped": dict(self.dropped),
+            "measured": list(self.measured),
         }
 
     @cached_property
@@ -223,6 +231,23 @@ class GeneGraphs(Mapping[str, Relation]):
     def select(self, names: Iterable[str]) -> GeneGraphs:
         """Return the named relations, in the order given; raises ``DatasetError`` on an unknown name."""
         return GeneGraphs(self[name] for name in names)
+
+    def check_allowed_for(self, targets: Iterable[str]) -> None:
+        """Refuse relations that are made of any of the phenotype sources ``targets``.
+
+        Raises
+        ------
+        ConfigError
+            Naming the relation and the source.
+        """
+        for name, relation in self.items():
+            for source in sorted(targets):
+                if {source, source.partition(":")[0]} & set(relation.measured):
+                    raise ConfigError(
+                        f"relation {name!r} is made of measurements of {source!r}, which is predicted or "
+                        f"tested here, so that it tells the labels of held-out rows: set "
+                        f"data.without=[{name}]"
+                    )
 
     @property
     def sha256(self) -> str:

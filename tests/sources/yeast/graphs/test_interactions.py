@@ -101,6 +101,8 @@ def test_sgd_interactions(raw, genes: GeneIndex) -> None:
     assert first.dropped == {"genetic interaction": 3, "duplicate": 1}
     assert (genetic.name, genetic.edges) == ("sgd_genetic", 2)
     assert second.dropped == {"physical interaction": 2, "unknown gene": 1}
+    assert "costanzo2010:epsilon" in genetic.measured
+    assert not physical.measured
     for reading in (first, second):
         assert reading.rows == 5 == reading.kept + sum(reading.dropped.values())
 

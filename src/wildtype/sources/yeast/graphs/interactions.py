@@ -26,6 +26,11 @@ LEAKS = (
     "genetic interactions are what the interaction datasets measure: as an input graph this relation leaks "
     "their labels, so it is never one by default"
 )
+INTERACTIONS = (
+    "costanzo2010:epsilon", "costanzo2016:epsilon", "kuzmin2018", "kuzmin2018-calls", "kuzmin2020",
+    "tau-sga", "collins2007", "schuldiner2005", "diazmejia2018", "jonikas2009:UPR interaction",
+)  # fmt: skip
+"""What databases of genetic interactions collect: studies, or of those that measured more, a phenotype."""
 BIOGRID, SGD = publisher("biogrid"), publisher("sgd-interactions")
 (BIOGRID_FILE,), (SGD_FILE,) = BIOGRID.files, SGD.files
 
@@ -124,6 +129,7 @@ def _by_kind(
                 source=source,
                 version=version,
                 note=LEAKS if chosen == GENETIC else REPORTED,
+                measured=INTERACTIONS if chosen == GENETIC else (),
             )
         )
     return out

@@ -5,6 +5,7 @@ Legend: m rows of the file.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -40,6 +41,7 @@ def edges(
     source: str,
     version: str = "",
     note: str = "",
+    measured: Sequence[str] = (),
 ) -> Graph:
     """Return the relation over the rows whose two names are genes, and the counts of all rows.
 
@@ -67,6 +69,7 @@ def edges(
         version=version,
         note=note,
         dropped=used.dropped,
+        measured=measured,
     )
     # Rows are counted once more by the relation, which drops self-loops and merges equal edges.
     report = used.report(file, name, first.renamed | second.renamed)

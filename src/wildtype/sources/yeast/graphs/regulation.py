@@ -285,6 +285,7 @@ def read_responses(folder: str | Path, genes: GeneIndex) -> Graph:
         used=used,
         source="saezlab/yeast_phospho",
         note="weight: absolute z-score of expression in the deletion; a measurement of deletions",
+        measured=("kemmeren2014:mRNA",),
     )
 
 
