@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from wildtype.errors import SourceError
 from wildtype.tables import FrameBlocks, frame_to_csv, harmless, read_frame, with_line_feeds, writing_frame
 
 PLAIN = b"genes,value\n1,2\n\n 3,4\n\t5,6\n,\n7,8"
@@ -81,3 +82,25 @@ def test_a_line_may_end_between_two_pieces_of_a_stream(size: int) -> None:
     mixed = b"a\r\r\n\n\rb\r"
     found = io.BufferedReader(with_line_feeds(io.BytesIO(mixed)).detach(), size)
     assert b"".join(iter(lambda: found.read(size), b"")) == b"a\n\n\n\nb\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (
+            "genes\nb0902,b1761\n",
+            r"first row of .* has 2 cells \('b0902,b1761'\) and the header 1: put the genes",
+        ),
+        ("genes,comment\nA,B,good\nC,D,bad\n", "has 3 cells .'A,B,good'. and the header 2"),
+        ("id,genes\n1,A,B\n2,C\n", "has 3 cells .'1,A,B'. and the header 2"),
+        ("genes,genes\nA,B\n", "has 2 columns 'genes': give each a name of its own"),
+    ],
+)
+def test_a_row_with_more_cells_than_the_header_is_refused(tmp_path: Path, text: str, message: str) -> None:
+    """pandas takes the first cells for an index: genes of unquoted cells were lost, without a word."""
+    path = tmp_path / "table.csv"
+    path.write_text(text)
+    with pytest.raises(SourceError, match=message):
+        read_frame(path, "gene sets")
+    with pytest.raises(SourceError, match=message):
+        list(FrameBlocks(path, "gene sets", 1))

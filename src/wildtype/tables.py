@@ -4,6 +4,7 @@ short HTML in notebooks.
 
 from __future__ import annotations
 
+import csv
 import io
 import re
 from collections.abc import Iterable, Iterator
@@ -12,7 +13,7 @@ from html import escape
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
-from wildtype.errors import SourceError, WildtypeError, reason_of
+from wildtype.errors import SourceError, WildtypeError, reason_of, shown
 from wildtype.files import writing
 from wildtype.unpacking import opened, parquet_batches, read_parquet
 
@@ -65,8 +66,41 @@ def read_frame(path: str | Path, what: str) -> pd.DataFrame:
             # What pandas noted about the table when it was written may be damaged, and is not needed.
             frame: pd.DataFrame = read_parquet(path).to_pandas(ignore_metadata=True)
             return frame
+        _check_header(path)
         with opened(path) as stream:
-            return pd.read_csv(with_line_feeds(stream), dtype=str, keep_default_na=False, na_values=[""])
+            frame = pd.read_csv(with_line_feeds(stream), dtype=str, keep_default_na=False, na_values=[""])
+        return _without_index(frame, path)
+
+
+def _check_header(path: Path) -> None:
+    """Refuse a CSV file with two columns of one name, one of which pandas would call otherwise."""
+    with opened(path) as stream:
+        line = next(iter(with_line_feeds(stream)), b"").decode("utf-8-sig", "replace")
+    try:
+        names = next(csv.reader([line]), [])
+    except csv.Error:  # the parser of the whole file says what is wrong
+        return
+    for name in names:
+        if name and names.count(name) > 1:
+            raise SourceError(
+                f"{str(path)!r} has {names.count(name)} columns {name!r}: give each a name of its own, and "
+                f"write the genes of a mutant into one column, with semicolons between"
+            )
+
+
+def _without_index(frame: pd.DataFrame, path: Path) -> pd.DataFrame:
+    """Refuse a table whose rows have more cells than its header: pandas takes the first ones for an index."""
+    import pandas as pd
+
+    if not isinstance(frame.index, pd.RangeIndex):
+        extra, first = frame.index.nlevels, frame.index[0] if len(frame) else ""
+        cells = [*(first if isinstance(first, tuple) else [first]), *(frame.iloc[0] if len(frame) else [])]
+        row = ",".join("" if pd.isna(cell) else str(cell) for cell in cells)
+        raise SourceError(
+            f"the first row of {str(path)!r} has {extra + frame.shape[1]} cells ({shown(row)}) and the "
+            f"header {frame.shape[1]}: put the genes of a mutant in quotes, or semicolons between them"
+        )
+    return frame
 
 
 def with_line_feeds(stream: IO[bytes]) -> IO[bytes]:
@@ -111,6 +145,11 @@ def _reading(path: Path, what: str) -> Iterator[None]:
         raise SourceError(f"there is no file {str(path)!r} to read {what} from: check the path")
     try:
         yield
+    except UnicodeDecodeError as error:
+        raise SourceError(
+            f"{str(path)!r} is no text in UTF-8, but of another encoding or a spreadsheet: save it as CSV in "
+            f"UTF-8"
+        ) from error
     except (pa.ArrowException, ValueError, OSError, EOFError) as error:
         if isinstance(error, WildtypeError):
             raise
@@ -162,11 +201,13 @@ class FrameBlocks:
     def _csv(self) -> Iterator[pd.DataFrame]:
         import pandas as pd
 
+        _check_header(self.path)
         with opened(self.path) as stream:
             # With one type for all cells, the blocks agree on it.
-            yield from pd.read_csv(
+            blocks = pd.read_csv(
                 with_line_feeds(stream), dtype=str, keep_default_na=False, na_values=[""], chunksize=self.rows
             )
+            yield from (_without_index(block, self.path) for block in blocks)
 
     def _parquet(self) -> Iterator[pd.DataFrame]:
         import pyarrow as pa

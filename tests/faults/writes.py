@@ -14,6 +14,7 @@ import ctypes
 import errno
 import fcntl
 import importlib
+import io
 import json
 import os
 import pkgutil
@@ -281,7 +282,7 @@ def _serve() -> None:
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
     import hydra  # noqa: F401
-    import matplotlib.pyplot  # noqa: F401
+    import matplotlib.pyplot
     import numba  # noqa: F401
     import pyarrow.dataset  # noqa: F401
     import sklearn.linear_model  # noqa: F401
@@ -292,6 +293,13 @@ def _serve() -> None:
     for module in pkgutil.walk_packages(wildtype.__path__, "wildtype."):
         if not module.name.endswith("__main__"):
             importlib.import_module(module.name)
+
+    # What commands keep in memory of presets and fonts: half a second of each.
+    from wildtype.experiments.settings.compose import compose
+
+    compose(["data=ecoli-core-growth"])
+    matplotlib.pyplot.figure().add_subplot().set_title("title").figure.savefig(io.BytesIO(), format="svg")
+    matplotlib.pyplot.close()
 
     for line in sys.stdin:
         print(json.dumps(_supervise(json.loads(line))), file=answers, flush=True)

@@ -11,8 +11,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from wildtype.errors import GeneSetError, WildtypeError
-from wildtype.inference.sets import named_genes, to_table, written, written_doses
+from wildtype.errors import GeneSetError, SourceError, WildtypeError
+from wildtype.inference.sets import named_genes, read_plan, to_table, written, written_doses
 from wildtype.mutants import Kind
 from wildtype.organism import GeneIndex
 
@@ -89,3 +89,13 @@ def test_sets_of_a_file_have_the_kinds_of_its_column(tmp_path: Path) -> None:
     path.write_text('genes,kinds\nA,\n"A:added",reduced\n')
     with pytest.raises(GeneSetError, match="row 2 states two kinds of 'A:added'"):
         named_genes(str(path))
+
+
+def test_a_plan_of_another_separator_or_encoding_says_how_to_save_it(tmp_path: Path) -> None:
+    path = tmp_path / "plan.csv"
+    path.write_text("genes;comment\nA;x\n")
+    with pytest.raises(SourceError, match="has ';' between its columns: save it with commas"):
+        read_plan(path)
+    path.write_bytes("genes,note\nA,\u00e4\n".encode("latin-1"))
+    with pytest.raises(SourceError, match="is no text in UTF-8, .*: save it as CSV in UTF-8"):
+        read_plan(path)

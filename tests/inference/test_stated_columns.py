@@ -279,3 +279,19 @@ def test_tables_without_a_column_of_doses_do_not_shift_those_of_trees(
     table = plain.table([["G001", "G002"]])
     more = replace(table, dose=np.ones(len(table.gene), np.float32))
     np.testing.assert_array_equal(plain.checkpoint.predict(more), plain.checkpoint.predict(table))
+
+
+def test_doses_unlike_those_of_training_are_noted(dosed: Predictor) -> None:
+    """Doses of a kind that training rows always have, and are never beyond, were left to the reader."""
+    low, high, without = dosed.core.trained_doses[Kind.OVEREXPRESSED]
+    assert 1 <= low < high <= 8
+    assert not without
+    assert np.isnan(dosed.core.trained_doses[Kind.ABSENT][0])
+    sets = [["G003:overexpressed", "G004"], ["G003:overexpressed@4"], ["G003:overexpressed@40"],
+            ["G003:absent@2", "G004:overexpressed@2"], ["G003"]]  # fmt: skip
+    notes = dosed.predict(sets, condition="heat")["note"]
+    span = f"{low:g} to {high:g}"
+    assert f"no dose is stated of kind overexpressed; training rows have {span}" in notes[0]
+    assert f"training rows of kind overexpressed have doses {span}" in notes[2]
+    assert "no training row of kind absent has a dose" in notes[3]
+    assert not notes[[1, 4]].str.contains("dose").any()

@@ -54,15 +54,25 @@ def with_evidence(predictor: Predictor, path: Path | None, mapping: Path | None 
     counts: list[Any] = []
     layout = Layout() if mapping is None else read_layout(mapping)
     assumed = _assumed(predictor)
-    measurements = read_table(
-        path,
-        Organism(predictor.genes.organism, predictor.genes),
-        layout,
-        assumed=assumed,
-        phenotypes=[one["name"] for one in predictor.checkpoint.phenotypes],
-        collect=counts.append,
-        tell=told.append,
-    )
+    try:
+        measurements = read_table(
+            path,
+            Organism(predictor.genes.organism, predictor.genes),
+            layout,
+            assumed=assumed,
+            phenotypes=[one["name"] for one in predictor.checkpoint.phenotypes],
+            collect=counts.append,
+            tell=told.append,
+        )
+    except SourceError as error:
+        # Its remedies are options of `data import`.
+        if "--" in str(error):
+            notes().print(
+                "evidence: options named below are those of `wildtype data import`, which writes them down "
+                "with --save-mapping MAP; give --evidence-mapping MAP here",
+                soft_wrap=True,
+            )
+        raise
     usual = Counter(KINDS[kind][0] for kind in assumed)
     if not layout.kind and len(usual) > 1:
         kinds = ", ".join(f"{count:,} {kind}" for kind, count in usual.most_common())

@@ -22,7 +22,7 @@ SetFile = Annotated[
     typer.Option(
         "--file",
         help="CSV or Parquet file with a column 'genes', and kind, dose and condition of each row in columns "
-        "of these names; - reads standard input.",
+        "of these names; - reads one set per line from standard input.",
     ),
 ]
 

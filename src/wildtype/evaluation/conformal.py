@@ -65,8 +65,9 @@ SHRINKAGE = 5.0
 
 def check_level(level: float) -> None:
     """Raise ``ConfigError`` unless ``level`` is a share strictly between 0 and 1."""
-    if not 0 < level < 1:
-        raise ConfigError(f"interval={level:g} is no coverage: give one between 0 and 1, such as 0.9")
+    if isinstance(level, str) or not 0 < level < 1:
+        given = repr(level) if isinstance(level, str) else f"{level:g}"
+        raise ConfigError(f"interval={given} is no coverage: give one between 0 and 1, such as 0.9")
 
 
 class Quantile:

@@ -114,6 +114,21 @@ class PredictionCore:
         dose = self.trained.dose
         return not len(self.trained) or (dose is not None and bool(np.isfinite(dose).any()))
 
+    @cached_property
+    def trained_doses(self) -> dict[Kind, tuple[float, float, bool]]:
+        """Lowest and highest dose of training rows, and whether any has none, by kind; NaN: all lack one.
+
+        Empty for a model without doses, and on another organism, where the rows of training are left out.
+        """
+        trained, found = self.trained, {}
+        if trained.dose is not None and self.dosed:
+            for kind in map(Kind, np.unique(trained.kind).tolist()):
+                doses = trained.dose[trained.kind == kind]
+                stated = doses[np.isfinite(doses)]
+                low, high = (float(stated.min()), float(stated.max())) if len(stated) else (np.nan, np.nan)
+                found[kind] = (low, high, len(stated) < len(doses))
+        return found
+
     @property
     def metabolic(self) -> NDArray[np.bool_]:
         """Genes of the organism's metabolism [n]; raises ``ConfigError`` where there is none."""
@@ -243,7 +258,7 @@ class PredictionCore:
         """Return a core that also looks up a user's measurements; errors as in `own_evidence`."""
         other = copy(self)
         # A copy shares the values of cached properties, and each of these depends on the measurements.
-        for name in ("_wild_type", "conformal", "kinds", "trained"):
+        for name in ("_wild_type", "conformal", "kinds", "trained", "trained_doses"):
             other.__dict__.pop(name, None)
         other.checkpoint = with_evidence(self.checkpoint, frame, self.kinds)
         other.source = None if self.source is None else self.source.and_evidence(frame)

@@ -54,6 +54,8 @@ def with_evidence(checkpoint: Checkpoint, frame: pd.DataFrame, kinds: NDArray[np
     UnknownGeneError, AmbiguousGeneError, GeneSetError
         Naming the row.
     """
+    if not hasattr(frame, "columns"):
+        raise SourceError(f"evidence {shown(frame)} is no table: read it first, as with pandas.read_csv")
     model = checkpoint.model
     allowed = class_of(model).looked_up(model.config, checkpoint.names)
     if not allowed:

@@ -14,6 +14,7 @@ Legend: m mutants · p phenotypes.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -43,6 +44,25 @@ SHOWN = 3
 NOT_LISTED = "screened, not listed"
 SCREENED = ("listed", NOT_LISTED, "unknown", "not crossed")
 """What a screen has of a pair of strains; the result of a linked, failed or reserved cross is unknown."""
+
+
+def _on_doses(core: PredictionCore, table: MutantTable) -> Iterator[tuple[int, str]]:
+    """Yield row and note of perturbations whose dose is unlike those of all training rows of their kind."""
+    dose = np.full(len(table.gene), np.nan) if table.dose is None else table.dose.astype(np.float64)
+    for kind, (low, high, without) in core.trained_doses.items():
+        name, of_kind, stated = kind.name.lower(), table.kind == kind, np.isfinite(dose)
+        trained = f"{low:g}" if low == high else f"{low:g} to {high:g}"
+        if np.isnan(low):
+            strange = [(of_kind & stated, f"no training row of kind {name} has a dose")]
+        else:
+            beyond = stated & ((dose < np.float32(low)) | (dose > np.float32(high)))
+            strange = [(of_kind & beyond, f"training rows of kind {name} have doses {trained}")]
+            if not without:
+                strange.append(
+                    (of_kind & ~stated, f"no dose is stated of kind {name}; training rows have {trained}")
+                )
+        for found, note in strange:
+            yield from ((row, note) for row in np.unique(table.row[found]).tolist())
 
 
 def prediction_table(
@@ -75,6 +95,8 @@ def prediction_table(
     for unseen in map(Kind, np.flatnonzero(~known.seen_kinds).tolist()):
         for row in np.unique(table.row[table.kind == unseen]).tolist():
             notes[row].append(f"no training row has this kind of perturbation: {unseen.name.lower()}")
+    for row, note in _on_doses(core, table):
+        notes[row].append(note)
     for p, phenotype in enumerate(checkpoint.phenotypes):
         minimum = phenotype["min_order"]
         defined = wild_type_value(phenotype)

@@ -194,6 +194,10 @@ def check_plan(path: str | Path, frame: pd.DataFrame) -> pd.DataFrame:
     """Return the table of a file, or the first rows of it; raises ``SourceError`` if it names no sets."""
     if COLUMN not in frame.columns:
         found = ", ".join(map(repr, frame.columns))
+        if len(frame.columns) == 1 and (mark := next((m for m in ";\t|" if m in found), "")):
+            raise SourceError(
+                f"{str(path)!r} has {mark!r} between its columns: save it with commas between them"
+            )
         raise SourceError(
             f"{str(path)!r} has no column {COLUMN!r} (it has {found}): name the gene column {COLUMN!r}"
         )

@@ -343,3 +343,15 @@ def test_rows_that_are_no_numbers_keep_the_default_model(
     called = replace(dataset, name="called", phenotypes=(phenotype,), table=signs)
     save_dataset(called, dataset_folder("called"))
     assert compose(["data=called"]).model.name == "cell_transformer"
+
+
+@pytest.mark.parametrize(
+    ("override", "remedy"),
+    [
+        ("split=random", "split has settings of its own: write split.name=random"),
+        ("baselines=mean", r"it is a list: write baselines=\[mean\]"),
+    ],
+)
+def test_a_plain_value_for_a_section_or_a_list_says_how_it_is_written(override: str, remedy: str) -> None:
+    with pytest.raises(ConfigError, match=remedy):
+        compose([override])

@@ -312,6 +312,19 @@ def test_a_state_of_another_screen_or_a_damaged_one_is_refused(predictor: Predic
         screened(predictor, 2, top=7, state=state)
 
 
+@pytest.mark.parametrize("name", ["among", "exclude", "require", "include", "phenotypes"])
+def test_one_text_is_no_list_of_names(predictor: Predictor, name: str) -> None:
+    """It was taken apart letter by letter."""
+    with pytest.raises(ConfigError, match=rf"{name}='G001' is one text: .* such as \['G001'\]"):
+        predictor.screen(**{name: "G001"})
+
+
+@pytest.mark.parametrize("wish", [{"top": "5"}, {"order": 2.0}, {"max_per_gene": True}])
+def test_counts_are_whole_numbers(predictor: Predictor, wish: dict[str, Any]) -> None:
+    with pytest.raises(ConfigError, match="is no whole number"):
+        predictor.screen(**wish)
+
+
 def test_a_device_that_is_refused_leaves_no_state(predictor: Predictor, tmp_path: Path) -> None:
     """The corrected command met the state of another screen."""
     state = tmp_path / "state"

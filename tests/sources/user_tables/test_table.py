@@ -416,3 +416,58 @@ def test_a_name_that_is_written_as_a_deletion_is_one_whatever_the_others_are(tmp
     organism = Organism("tiny", GeneIndex(["A", "B"], organism="tiny"))
     m = read_table(path, organism, Layout(kind="reduced"))
     assert m.kind.tolist() == [PerturbationKind.DELETION, PerturbationKind.REDUCED_EXPRESSION]
+
+
+def test_genes_that_commas_separate_without_quotes_are_no_names_of_rows(tmp_path: Path) -> None:
+    """The first gene of every row was dropped, as a name of the row that R writes."""
+    path = tmp_path / "own.csv"
+    organism = Organism("tiny", GeneIndex(["abcA", "abcB", "abcC"], organism="tiny"))
+    path.write_text("genes,value\nabcA,abcB,0.98\nabcB,abcC,0.91\n")
+    with pytest.raises(
+        SourceError, match=r"one cell more than the header, .* \('abcA,abcB,0.98'\): put them"
+    ):
+        read_table(path, organism)
+    for text in ("value\nabcA,0.9\nabcB,0.8\n", "gene,value\n1,abcA,0.9\n2,abcB,0.8\n",
+                 "gene,value\nabcA,abcA,0.9\nabcB,abcB,0.8\n"):  # fmt: skip
+        path.write_text(text)
+        found = read_table(path, organism)
+        assert [found.genes[gene] for gene in found.gene] == ["abcA", "abcB"]
+
+
+def test_two_genes_with_a_hyphen_between_are_no_allele(tmp_path: Path) -> None:
+    path = tmp_path / "own.csv"
+    organism = Organism("tiny", GeneIndex(["b0902", "b0724"], organism="tiny"))
+    path.write_text("genes,value\nb0902-b0724,0.6\n")
+    with pytest.raises(SourceError, match="may be two genes, b0902 and b0724: write b0902;b0724"):
+        read_table(path, organism)
+
+
+@pytest.mark.parametrize(
+    ("rows", "said"),
+    [
+        (("abcA,97", "abcB,55"), "half of the values exceed 76"),
+        (("abcA,0.5", "wt,0.65", "wt,0.64"), "wild types have 0.645"),
+        (("abcA,0.5", "wt,1.02"), ""),
+        (("abcA,0.97", "abcB,1.8"), ""),
+    ],
+)
+def test_fitness_that_is_not_relative_to_the_wild_type_is_remarked(
+    tmp_path: Path, rows: tuple[str, ...], said: str
+) -> None:
+    """Percentages and growth rates were taken as they are, and products of singles were in the thousands."""
+    path, told = tmp_path / "own.csv", []
+    path.write_text("\n".join(["genes,fitness", *rows]) + "\n")
+    read_table(path, Organism("tiny", GeneIndex(["abcA", "abcB"], organism="tiny")), tell=told.append)
+    remarks = [line for line in told[0].remarks if line.startswith("fitness is relative")]
+    assert [said in line and "--from-growth" in line for line in remarks] == [True] * bool(said)
+
+
+def test_a_cross_of_which_one_side_is_unknown_is_no_single_mutant(tmp_path: Path) -> None:
+    """The column of queries was left out, and double mutants became mutants of the array gene."""
+    path = tmp_path / "own.csv"
+    path.write_text("query;array;fitness\nX1+X2;abcA;0.4\nX1+X3;abcB;0.5\n")
+    organism = Organism("tiny", GeneIndex(["abcA", "abcB"], organism="tiny"))
+    with pytest.raises(SourceError, match=r"most cells of column 'query', such as 'X1\+X2', are no genes"):
+        read_table(path, organism)
+    layout = Layout(columns=Columns(genes="array"))
+    assert len(read_table(path, organism, layout)) == 2

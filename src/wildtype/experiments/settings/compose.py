@@ -18,7 +18,7 @@ from hydra.core.config_store import ConfigStore
 from hydra.core.global_hydra import GlobalHydra
 from hydra.core.override_parser.types import Override
 from hydra.errors import HydraException
-from omegaconf import MISSING, DictConfig, OmegaConf
+from omegaconf import MISSING, DictConfig, ListConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from wildtype.datasets.storage import stored_rows
@@ -228,7 +228,20 @@ def _put(composed: DictConfig, override: Override) -> None:
     try:
         OmegaConf.update(composed, override.key_or_group, override.value(), force_add=override.is_add())
     except OmegaConfBaseException as error:
-        raise ConfigError(f"{text}: {reason_of(error)}") from error
+        raise ConfigError(f"{text}: {_instead(composed, override) or reason_of(error)}") from error
+
+
+def _instead(composed: DictConfig, override: Override) -> str:
+    """Return how a plain value is written for a section or a list of settings; empty for other values."""
+    key, value = override.key_or_group, override.value()
+    there = OmegaConf.select(composed, key, default=None)
+    if not isinstance(value, str):
+        return ""
+    if isinstance(there, ListConfig):
+        return f"it is a list: write {key}=[{value}]"
+    if isinstance(there, DictConfig) and "name" in there:
+        return f"{key} has settings of its own: write {key}.name={value}"
+    return ""
 
 
 @lru_cache(maxsize=64)

@@ -113,6 +113,7 @@ def make_screen(core: PredictionCore, request: ScreenRequest) -> tuple[Screen, f
     ConfigError, GeneSetError, UnknownGeneError, AmbiguousGeneError
         See ``Predictor.screen``.
     """
+    _check_types(request)
     if request.interval is not None:
         check_level(request.interval)
     if request.rank not in RANKS:
@@ -203,13 +204,24 @@ def _outputs(core: PredictionCore, request: ScreenRequest) -> tuple[int, ...]:
     return tuple(columns[names.index(name)] for name in dict.fromkeys(request.phenotypes))
 
 
+def _check_types(request: ScreenRequest) -> None:
+    """Refuse a text for a list, which would be taken apart letter by letter, and counts that are none."""
+    for name in ("among", "exclude", "require", "include", "phenotypes"):
+        if isinstance(given := getattr(request, name), str):
+            raise ConfigError(f"{name}={given!r} is one text: give a list of names, such as [{given!r}]")
+    for name in ("order", "top", "max_per_gene"):
+        given = getattr(request, name)
+        if given is not None and (isinstance(given, bool) or not isinstance(given, int | np.integer)):
+            raise ConfigError(f"{name}={given!r} is no whole number: give one, such as {name}=2")
+
+
 def _candidates(core: PredictionCore, request: ScreenRequest) -> tuple[Ints, Kinds]:
     """Return the candidates [a], genes and perturbations, each pair once and in the given order."""
     genes, essential = core.genes, core.checkpoint.known.essential
     if request.among is None:
         gene, kind = np.arange(len(genes)), core.kinds
     else:
-        if isinstance(request.among, str) or not len(request.among):
+        if not len(request.among):
             raise GeneSetError("among names no genes: give a list of them, or leave it out for all")
         table = core.named([[name] for name in request.among], "candidate")
         # `np.unique` sorts; the first positions, sorted, restore the order in which candidates were named.

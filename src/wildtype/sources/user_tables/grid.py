@@ -27,6 +27,8 @@ WIDEST = 1 << 14
 COMMENT = "#"
 SEPARATORS = "\t,;|"
 """Characters that may separate columns, in the order in which they are preferred."""
+NO_NAME = "the first column has no name"
+"""Remark on a table whose rows have one cell more than its header, as R writes it."""
 LOOKED_AT = 50
 """Lines by which the separator of a text file is found."""
 REPEATED, NOTES, CELLS = "repeated header", "notes below the table", "number of cells"
@@ -257,7 +259,7 @@ def _header(path: Path, lines: Sequence[Line]) -> tuple[tuple[str, ...], int, li
                 f"columns ({shown(','.join(rows[0]))}): save the table with semicolons or tabs"
             )
         names = ["", *names]
-        notes.append("the first column has no name")
+        notes.append(NO_NAME)
     # Cells of sheets may span lines.
     if fault := first_fault(_BREAK.sub(" ", name) for name in names):
         raise SourceError(f"{path}, line {lines[above - 1][0]}, has a column whose name {fault}")

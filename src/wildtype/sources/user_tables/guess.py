@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 
 from wildtype.errors import SourceError, shown
-from wildtype.sources.user_tables.grid import Grid
+from wildtype.sources.user_tables.grid import NO_NAME, Grid
 from wildtype.sources.user_tables.layout import CROSSES, LONG, PROFILES, RESPONSES, SHAPES, Layout
 from wildtype.sources.user_tables.mutants import MutantReader
 from wildtype.sources.user_tables.numbers import is_missing
@@ -31,6 +31,9 @@ SAMPLE, LEAST, GLANCES = 200, 8, 20_000
 """Different cells of a column that are looked at: at most, at least, and of all columns of a wide table."""
 MOST_GENES = 3
 """Columns of genes that are taken without being named."""
+CROSSED = (("query", "array"), ("gene1", "gene2"), ("gene 1", "gene 2"), ("gene_1", "gene_2"),
+           ("gene a", "gene b"), ("gene_a", "gene_b"))  # fmt: skip
+"""Usual names of the two columns of genes of a cross."""
 _REPLICATE = re.compile(
     r"(?P<stem>.*?)[\s_.(#-]*(?:replicate|rep|r)?[\s_.#-]*(?:\d{1,2}|(?<=[\s_.-])[a-d])\)?", re.IGNORECASE
 )
@@ -94,10 +97,12 @@ def settle(grid: Grid, layout: Layout, reader: MutantReader) -> Settled:
             at[field.name] = found
     if "genes" not in at:
         at["genes"] = _genes(grid, at, reader, guessed)
+        _refuse_half(grid, at["genes"])
         names = ", ".join(shown(grid.header[i]) for i in at["genes"])
         guessed.append(
             f"genes: {'column' if len(at['genes']) == 1 else 'columns'} {names}, by what the cells hold"
         )
+    _refuse_split(grid, at["genes"], reader)
     shape = layout.shape or (LONG if "value" in at else _shape(grid, _rest(grid, at), layout, reader))
     if grid.numbers is not None:
         shape = PROFILES
@@ -144,6 +149,35 @@ def settle(grid: Grid, layout: Layout, reader: MutantReader) -> Settled:
         shape == LONG and len(at["value"]) > len(groups or [0]),
         tuple(guessed),
     )
+
+
+def _refuse_half(grid: Grid, genes: Sequence[int]) -> None:
+    """Refuse a table of crosses in which one side alone holds genes of the organism."""
+    header = [name.casefold() for name in grid.header]
+    for sides in CROSSED:
+        at = [header.index(name) for name in sides if name in header]
+        if len(at) == 2 and len(other := set(at) - set(genes)) == 1:
+            column = other.pop()
+            raise SourceError(
+                f"{grid.path}: most cells of column {shown(grid.header[column])}, such as "
+                f"{shown(grid.cells[0][column])}, are no genes of the organism, and those of the other side of "
+                f"the cross are: correct the names, or name the columns that count with --genes-column"
+            )
+
+
+def _refuse_split(grid: Grid, genes: Sequence[int], reader: MutantReader) -> None:
+    """Refuse a table whose commas between genes make a column that the header has no name for."""
+    if NO_NAME not in grid.notes or 0 in genes:
+        return
+    cells = _sample(grid, 0)
+    same = all(row[0] == row[at] for row in grid.cells for at in genes)  # names of rows may be those of genes
+    if not same and 2 * sum(map(reader.spellings.means, cells)) > len(cells):
+        first = ",".join(grid.cells[0])
+        raise SourceError(
+            f"{grid.path}: every row has one cell more than the header, and the first cells are genes, as if "
+            f"commas separated the genes of a mutant ({shown(first)}): put them in quotes, or semicolons "
+            f"between them"
+        )
 
 
 def _groups_of(grid: Grid, text: str, guessed: list[str]) -> list[tuple[str, list[int]]]:

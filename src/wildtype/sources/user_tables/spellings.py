@@ -285,6 +285,10 @@ class Spellings:
             gene, suffix = name[:at], name[at + 1 :]
             if gene not in self.index or not _SUFFIX.fullmatch(suffix):
                 continue
+            if suffix in self.index:
+                return Fault(
+                    f"{shown(name)} may be two genes, {gene} and {suffix}: write {gene};{suffix}", AMBIGUOUS
+                )
             # Alleles that reduce a function are written in lower case; TP53-1 is as likely a guide.
             if gene.islower() or _SURE_SUFFIX.fullmatch(suffix):
                 return self._gene(gene, *parse_allele(name), ALLELE)

@@ -7,6 +7,8 @@ from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+import numpy as np
+
 from wildtype.characters import visible
 from wildtype.datasets.measurements import Measurements
 from wildtype.datasets.reading import ReadReport, add_counts
@@ -33,6 +35,8 @@ from wildtype.tables import frame_to_csv
 DEFAULT = Layout()
 REJECTED = "rows with a problem, left out"
 USE = "own data"
+FITNESS, FITNESS_OF_WILD_TYPE, MEDIAN_FITNESS = "fitness", (0.8, 1.25), 2.0
+"""The phenotype of which the wild type has 1, what wild types may have, and most that half of a table has."""
 _NAME = re.compile(r"[a-z0-9][a-z0-9._-]*")
 _ENDINGS = re.compile(r"(\.(h5ad|csv|tsv|tab|txt|parquet|pq|xlsx|xls|gz))+$", re.IGNORECASE)
 
@@ -197,6 +201,7 @@ def read_table(
         *dict.fromkeys(said),
         *remarks(counts, mutants, left_out),
         *_row_remarks(readers),
+        *_scale_remarks(measurements),
         *_unmeasured(readers),
     )
     several = len(readers) > 1 or any(reader.settled.replicates for reader in readers)
@@ -266,6 +271,24 @@ def _row_remarks(readers: Sequence[RowReader]) -> list[str]:
             f"which models neither learn nor are tested on"
         )
     return lines
+
+
+def _scale_remarks(m: Measurements) -> list[str]:
+    """Return a remark on fitness that is not relative to the wild type, by its wild types or its median."""
+    names = [phenotype.name for phenotype in m.phenotypes]
+    if FITNESS not in names:
+        return []
+    mine, order = m.phenotype == names.index(FITNESS), np.diff(m.offsets)
+    wild = m.value[mine & (order == 0)]
+    level = float(np.median(wild)) if len(wild) else float(np.median(m.value[mine]))
+    low, high = FITNESS_OF_WILD_TYPE if len(wild) else (-np.inf, MEDIAN_FITNESS)
+    if low <= level <= high:
+        return []
+    whose = "wild types" if len(wild) else "half of the values"
+    return [
+        f"fitness is relative to the wild type, which has 1, and {whose} {'have' if len(wild) else 'exceed'} "
+        f"{level:.3g} here: divide by the wild type's value, or import growth with --from-growth"
+    ]
 
 
 def _unmeasured(readers: Sequence[RowReader]) -> list[str]:
