@@ -160,8 +160,8 @@ def _refuse_half(grid: Grid, genes: Sequence[int]) -> None:
             column = other.pop()
             raise SourceError(
                 f"{grid.path}: most cells of column {shown(grid.header[column])}, such as "
-                f"{shown(grid.cells[0][column])}, are no genes of the organism, and those of the other side of "
-                f"the cross are: correct the names, or name the columns that count with --genes-column"
+                f"{shown(grid.cells[0][column])}, are no genes of the organism, and those of the other side "
+                f"of the cross are: correct the names, or name the columns that count with --genes-column"
             )
 
 
