@@ -14,7 +14,7 @@ import wildtype as wt
 from tests.command import assert_one_sentence, wildtype
 from tests.tiny import tiny_dataset
 from wildtype.cli.evidence import with_evidence
-from wildtype.errors import ConfigError, GeneSetError
+from wildtype.errors import ConfigError, GeneSetError, SourceError
 from wildtype.experiments.run import train
 from wildtype.experiments.settings.compose import compose
 from wildtype.inference import prediction_file
@@ -295,3 +295,12 @@ def test_doses_unlike_those_of_training_are_noted(dosed: Predictor) -> None:
     assert f"training rows of kind overexpressed have doses {span}" in notes[2]
     assert "no training row of kind absent has a dose" in notes[3]
     assert not notes[[1, 4]].str.contains("dose").any()
+
+
+def test_evidence_of_an_interaction_has_two_genes(dosed: Predictor) -> None:
+    """An epsilon of one gene, what a lost gene leaves of a pair, moved predictions."""
+    frame = pd.DataFrame({"genes": ["G001,G002", "G003"], "epsilon": [0.1, -0.2]})
+    with pytest.raises(
+        SourceError, match="evidence row 2: epsilon needs at least 2 genes, and the mutant has 1"
+    ):
+        dosed.with_evidence(frame)

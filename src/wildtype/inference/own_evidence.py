@@ -77,6 +77,7 @@ def with_evidence(checkpoint: Checkpoint, frame: pd.DataFrame, kinds: NDArray[np
         number = checkpoint.known.phenotypes.index(name)
         _check_size(checkpoint, name, values)
         there = np.isfinite(values)
+        _check_orders(checkpoint, name, np.flatnonzero(there), table)
         own, measured = table.take(there), values[there].astype(np.float32)
         rows.append(replace(own, value=measured, phenotype=np.full(len(own), number, np.int64)))
     given = MutantTable.concatenate(rows)
@@ -130,6 +131,17 @@ def _columns(frame: pd.DataFrame, allowed: Sequence[str]) -> list[tuple[str, NDA
             f"values"
         )
     return [(name, _numbers(frame, name, needed=False)) for name in found]
+
+
+def _check_orders(checkpoint: Checkpoint, name: str, rows: NDArray[np.int64], table: MutantTable) -> None:
+    """Refuse rows of fewer genes than the phenotype is defined for, such as an epsilon of one gene."""
+    least = next((one["min_order"] for one in checkpoint.phenotypes if one["name"] == name), 0)
+    few = rows[table.order[rows] < least]
+    if few.size:
+        raise SourceError(
+            f"evidence row {few[0] + 1}: {name} needs at least {least} genes, and the mutant has "
+            f"{table.order[few[0]]}: correct the genes or leave the row out"
+        )
 
 
 def _check_size(checkpoint: Checkpoint, name: str, values: NDArray[np.float64]) -> None:
