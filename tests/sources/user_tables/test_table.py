@@ -471,3 +471,5 @@ def test_a_cross_of_which_one_side_is_unknown_is_no_single_mutant(tmp_path: Path
         read_table(path, organism)
     layout = Layout(columns=Columns(genes="array"))
     assert len(read_table(path, organism, layout)) == 2
+    path.write_text("query;array;fitness\n;abcA;0.4\n;abcB;0.5\n")
+    assert len(read_table(path, organism)) == 2

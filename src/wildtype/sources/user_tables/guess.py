@@ -158,11 +158,12 @@ def _refuse_half(grid: Grid, genes: Sequence[int]) -> None:
         at = [header.index(name) for name in sides if name in header]
         if len(at) == 2 and len(other := set(at) - set(genes)) == 1:
             column = other.pop()
-            raise SourceError(
-                f"{grid.path}: most cells of column {shown(grid.header[column])}, such as "
-                f"{shown(grid.cells[0][column])}, are no genes of the organism, and those of the other side "
-                f"of the cross are: correct the names, or name the columns that count with --genes-column"
-            )
+            if cells := _sample(grid, column):  # an empty side is of single mutants
+                raise SourceError(
+                    f"{grid.path}: most cells of column {shown(grid.header[column])}, such as "
+                    f"{shown(cells[0])}, are no genes of the organism, and those of the other side of the "
+                    f"cross are: correct the names, or name the columns that count with --genes-column"
+                )
 
 
 def _refuse_split(grid: Grid, genes: Sequence[int], reader: MutantReader) -> None:
