@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -122,6 +123,18 @@ def test_storage_round_trip_and_remapping_by_name(tmp_path) -> None:  # type: ig
     assert moved.single_fitness is not None
     assert dataset.single_fitness is not None
     np.testing.assert_array_equal(moved.single_fitness, dataset.single_fitness[order])
+
+
+def test_kinds_of_single_fitness_are_stored_with_it(tmp_path: Path) -> None:
+    dataset = tiny_dataset()
+    kind = np.arange(24, dtype=np.uint8) % 3
+    stated = replace(dataset, single_fitness_kind=kind)
+    assert stated.sha256 == dataset.sha256  # of labels and what they are of
+    save_dataset(stated, tmp_path / "d")
+    order = np.random.default_rng(1).permutation(24)
+    moved = read_dataset(tmp_path / "d", dataset.organism.restrict(order))
+    for one in (moved, stated.restrict_genes(order)):
+        np.testing.assert_array_equal(one.single_fitness_kind, kind[order])
 
 
 @pytest.mark.parametrize("name", ["table.npz", "dataset.json", "singles.npz"])

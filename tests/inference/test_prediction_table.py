@@ -13,7 +13,7 @@ import pytest
 import wildtype as wt
 from tests.command import wildtype
 from tests.screened import tiny_grid
-from wildtype.evidence.reference import PARTS
+from wildtype.evidence.reference import PARTS, UNKNOWN_KIND
 from wildtype.inference.prediction_table import expected_fitness
 from wildtype.inference.predictor import Predictor
 from wildtype.models.checkpoint import load_checkpoint
@@ -222,8 +222,7 @@ def test_held_out_rows_say_what_kind_single_fitness_is_of(predictor: Predictor) 
     """A gene of which only knock-downs were left in training had the fitness of its deletion."""
     known, gene = predictor.checkpoint.known, 7
     table = known.table
-    of_gene = np.isin(table.row, np.unique(table.row[table.gene == gene]))
-    kind = np.where((table.gene == gene) & of_gene, Kind.ABSENT, table.kind).astype(np.uint8)
+    kind = np.where(table.gene == gene, Kind.ABSENT, table.kind).astype(np.uint8)
     part = known.part.copy()
     part[np.unique(table.row[table.gene == gene])] = PARTS.index("test")
     down = MutantTable.from_sets([(gene,)], kind=Kind.REDUCED, value=[np.nan])
@@ -234,6 +233,20 @@ def test_held_out_rows_say_what_kind_single_fitness_is_of(predictor: Predictor) 
     found = more.predict([["G007:absent"], ["G007:reduced"]], as_="fitness")["fitness_expected"]
     assert found[0] == pytest.approx(single)
     assert np.isnan(found[1])
+
+
+def test_single_fitness_is_of_the_kind_that_is_stored_with_it(predictor: Predictor) -> None:
+    """It was inferred from the mutants of the dataset, which may be of another kind."""
+    known = predictor.checkpoint.known
+    stored = np.full(len(known.essential), UNKNOWN_KIND, np.uint8)
+    stored[7] = Kind.OVEREXPRESSED
+    changed = knowing(predictor, single_fitness_kind=stored).checkpoint.known
+    asked = predictor.table([["G007:overexpressed"], ["G003"]])
+    bare = replace(changed, table=known.table.take([]), part=known.part[:0])
+    for one in (changed, bare):
+        np.testing.assert_array_equal(one.single_fitness_of(asked)[0], known.single_fitness[[7, 3]])
+    assert np.isnan(known.single_fitness_of(asked)[0][0])
+    assert np.isnan(bare.single_fitness_of(predictor.table([["G007"]]))[0][0])
 
 
 def test_expected_fitness_of_another_condition_needs_single_mutants_measured_there(

@@ -143,6 +143,14 @@ def test_doses_of_known_mutants_are_kept(tiny_run: Path, tmp_path: Path) -> None
     np.testing.assert_array_equal(known.part, checkpoint.known.part)
 
 
+def test_kinds_of_single_fitness_are_kept(tiny_run: Path, tmp_path: Path) -> None:
+    checkpoint = load_checkpoint(tiny_run)
+    assert checkpoint.known.single_fitness_kind is None
+    kind = np.arange(len(checkpoint.genes), dtype=np.uint8) % 3
+    replace(checkpoint, known=replace(checkpoint.known, single_fitness_kind=kind)).save(tmp_path / "kinds")
+    np.testing.assert_array_equal(load_checkpoint(tmp_path / "kinds").known.single_fitness_kind, kind)
+
+
 def test_validation_rows_are_kept(tiny_run: Path, tmp_path: Path) -> None:
     checkpoint = load_checkpoint(tiny_run)
     rows = checkpoint.validation

@@ -158,6 +158,8 @@ class DatasetRecord:
     single_fitness, single_fitness_sd : float32 [n] or None
         Fitness of the single mutants from a screen of single mutants (NaN: not known): an input of baselines
         and of ``predict --as fitness``. ``single_fitness_source`` names its phenotype source.
+    single_fitness_kind : uint8 [n] or None
+        What was done to the gene in the mutant of that fitness (any kind where it is NaN); None: not known.
     noise : str
         Noise of the labels, as far as known, and its limits.
     notes : tuple of str
@@ -184,6 +186,7 @@ class DatasetRecord:
     single_fitness: NDArray[np.float32] | None = None
     single_fitness_sd: NDArray[np.float32] | None = None
     single_fitness_source: str = ""
+    single_fitness_kind: NDArray[np.uint8] | None = None
     noise: str = "no replicate measurements: no noise guide"
     notes: tuple[str, ...] = ()
     citation: str = ""
@@ -378,7 +381,7 @@ class DatasetRecord:
         mapping = np.full(len(self.organism.genes), -1, np.int64)
         mapping[positions] = np.arange(len(positions))
 
-        def pick(values: NDArray[np.float32] | None) -> NDArray[np.float32] | None:
+        def pick(values: NDArray[Any] | None) -> NDArray[Any] | None:
             return None if values is None else values[positions]
 
         return replace(
@@ -387,5 +390,6 @@ class DatasetRecord:
             table=self.table.remap(mapping, len(positions)),
             single_fitness=pick(self.single_fitness),
             single_fitness_sd=pick(self.single_fitness_sd),
+            single_fitness_kind=pick(self.single_fitness_kind),
             grid=None if self.grid is None else self.grid.remap(mapping, len(positions)),
         )

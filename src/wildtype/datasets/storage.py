@@ -76,6 +76,8 @@ def save_dataset(dataset: Dataset, folder: str | Path, added: Sequence[AddedGene
         singles["single_fitness"] = dataset.single_fitness
     if dataset.single_fitness_sd is not None:
         singles["single_fitness_sd"] = dataset.single_fitness_sd
+    if dataset.single_fitness_kind is not None:
+        singles["single_fitness_kind"] = dataset.single_fitness_kind
     with writing_folder(folder) as temporary:
         save_table(dataset.table, temporary / "table.npz")
         with writing(temporary / "singles.npz") as path, open(path, "wb") as handle:
@@ -174,7 +176,9 @@ def read_dataset(folder: str | Path, organism: Organism) -> Dataset:
             table = table.remap(mapping, len(organism.genes))
             grid = None if grid is None else grid.remap(mapping, len(organism.genes))
             for key, values in singles.items():
-                moved = np.full(len(organism.genes), np.nan, np.float32)
+                # A gene without fitness has any kind.
+                nothing = np.nan if values.dtype.kind == "f" else 0
+                moved = np.full(len(organism.genes), nothing, values.dtype)
                 moved[mapping[mapping >= 0]] = values[mapping >= 0]
                 singles[key] = moved
         return Dataset(
@@ -189,6 +193,7 @@ def read_dataset(folder: str | Path, organism: Organism) -> Dataset:
             single_fitness=singles.get("single_fitness"),
             single_fitness_sd=singles.get("single_fitness_sd"),
             single_fitness_source=record["single_fitness_source"],
+            single_fitness_kind=singles.get("single_fitness_kind"),
             noise=record["noise"],
             notes=tuple(record["notes"]),
             citation=record["citation"],

@@ -23,6 +23,7 @@ from wildtype.organism import Coordinates
 PARTS = ("train", "validation", "test", "unused", "given", "hidden")
 """Part of the split of a row; or not used; added by a user after training; not used, with held-out genes."""
 TRAIN, UNUSED, GIVEN = (PARTS.index(name) for name in ("train", "unused", "given"))
+UNKNOWN_KIND = 255
 LETHAL = 0.1
 """Fitness below which a mutant counts as inviable."""
 
@@ -72,6 +73,9 @@ class ReferenceMeasurements:
         Position in ``PARTS`` of each of them.
     screens : tuple of OtherScreen
         What other screens measured of pairs, as far as it may be seen.
+    single_fitness_kind : uint8 [n] or None
+        What was done to the gene in the mutant of ``single_fitness``; `UNKNOWN_KIND`, or None for all: not
+        known.
     """
 
     phenotypes: tuple[str, ...]
@@ -89,6 +93,7 @@ class ReferenceMeasurements:
     sampled: MutantTable | None = None
     sampled_part: NDArray[np.uint8] | None = None
     screens: tuple[OtherScreen, ...] = ()
+    single_fitness_kind: NDArray[np.uint8] | None = None
 
     def rows(self, part: str) -> MutantTable:
         """Return the rows of a part; of validation and test with the unlisted crosses that were drawn."""
@@ -163,7 +168,7 @@ class ReferenceMeasurements:
     def _single_kind(self) -> NDArray[np.uint8]:
         """The kind of mutant [n] whose fitness ``single_fitness`` is: a deletion goes before reduced alleles.
 
-        The numbers come without their kinds, so these follow from the mutants that were measured.
+        Where the number came without its kind, that follows from the mutants that were measured.
         """
         # Held-out rows count, too: the number is known whatever side of a split they are on.
         deleted, reduced = self.deleted > 0, self.essential.copy()
@@ -174,7 +179,10 @@ class ReferenceMeasurements:
             deleted[gene[kind == Kind.ABSENT]] = True
             reduced[gene[kind == Kind.REDUCED]] = True
         lives = ~(self.single_fitness < LETHAL)  # the fitness of a lethal deletion is no knock-down's
-        return np.where(reduced & ~deleted & lives, Kind.REDUCED, Kind.ABSENT).astype(np.uint8)
+        inferred = np.where(reduced & ~deleted & lives, Kind.REDUCED, Kind.ABSENT).astype(np.uint8)
+        if (stated := self.single_fitness_kind) is None:
+            return inferred
+        return np.where(stated == UNKNOWN_KIND, inferred, stated)
 
     @cached_property
     def _measured_singles(self) -> MutantTable:

@@ -223,6 +223,7 @@ class RunData:
             part=part,
             single_fitness=unknown if whole.single_fitness is None else whole.single_fitness,
             single_fitness_sd=unknown if whole.single_fitness_sd is None else whole.single_fitness_sd,
+            single_fitness_kind=whole.single_fitness_kind,
             essential=np.zeros(n, bool) if essential is None else essential,
             coordinates=whole.organism.coordinates,
             metabolic=whole.organism.metabolic,

@@ -156,6 +156,7 @@ def _rows_of(data: RunData, other: Dataset, log: Callable[[str], None]) -> Exter
         targets=(kind.name,),
         single_fitness=None,
         single_fitness_sd=None,
+        single_fitness_kind=None,
         grid=None,
     )
     unseen = data.known().unseen(table)

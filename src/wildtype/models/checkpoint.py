@@ -113,6 +113,8 @@ class Checkpoint(TrainedModel):
             beside |= {f"{PLACES}{key}": value for key, value in known.coordinates.to_arrays().items()}
         if known.metabolic is not None:
             beside["metabolic"] = known.metabolic
+        if known.single_fitness_kind is not None:
+            beside["single_fitness_kind"] = known.single_fitness_kind
         if known.grid is not None and known.sides is not None:
             beside |= {f"{GRID}{key}": value for key, value in known.grid.to_arrays().items()}
             beside |= {f"{SIDES}{key}": value for key, value in known.sides.to_arrays().items()}
@@ -287,7 +289,7 @@ def load_checkpoint(path: str | Path) -> Checkpoint:
         table, beside = read_table(folder / "known.npz")
         limits = (len(genes), len(record["known_phenotypes"]))
         require_in_table("known.npz", table, *limits, beside["part"], len(PARTS))
-        of_genes = (*BESIDE[1:], "metabolic", "dubious")
+        of_genes = (*BESIDE[1:], "metabolic", "dubious", "single_fitness_kind")
         require_length("known.npz", {name: beside.get(name) for name in of_genes}, len(genes))
         places, grid, sides = (_beginning(beside, start) for start in (PLACES, GRID, SIDES))
         sampled = read_table(folder / SAMPLED) if SAMPLED in record["sha256"] else None
@@ -305,6 +307,7 @@ def load_checkpoint(path: str | Path) -> Checkpoint:
             sampled=None if sampled is None else sampled[0],
             sampled_part=None if sampled is None else sampled[1]["part"],
             dubious=beside.get("dubious"),
+            single_fitness_kind=beside.get("single_fitness_kind"),
             screens=_read_screens(folder / SCREENS, record.get("screens", []), len(genes)),
         )
         tensors, weights = (_tensors(folder / f"{name}.safetensors") for name in ("organism", "model"))

@@ -17,7 +17,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from wildtype.evidence.reference import ReferenceMeasurements
+from wildtype.evidence.reference import UNKNOWN_KIND, ReferenceMeasurements
 from wildtype.evidence.similarity import GeneSimilarity
 from wildtype.models.ensemble import class_of
 from wildtype.models.interface import Model, OrganismTensors, organism_tensors
@@ -90,6 +90,10 @@ class OtherGenes:
         """Return what was measured, over the index of all genes."""
         n, total = len(known.essential), len(self.genes)
 
+        kind = known.single_fitness_kind
+        if kind is not None:
+            kind = np.concatenate([kind, np.full(total - n, UNKNOWN_KIND, np.uint8)])
+
         def both(old: NDArray[Any] | None, new: NDArray[Any] | None) -> NDArray[Any] | None:
             return None if old is None or new is None else np.concatenate([old, new])
 
@@ -97,6 +101,7 @@ class OtherGenes:
             known,
             single_fitness=np.concatenate([known.single_fitness, self.single_fitness]),
             single_fitness_sd=np.concatenate([known.single_fitness_sd, self.single_fitness_sd]),
+            single_fitness_kind=kind,
             essential=np.concatenate([known.essential, self.essential]),
             coordinates=None if known.coordinates is None else self.coordinates,
             metabolic=both(known.metabolic, self.metabolic),

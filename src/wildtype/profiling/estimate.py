@@ -318,6 +318,7 @@ def data_bytes(organism: OrganismTensors, known: ReferenceMeasurements) -> int:
     seen = _file_bytes([(name, x.numel() * x.element_size()) for name, x in tensors.items()])
     columns = [getattr(known.table, name) for name in (*COLUMNS, *OPTIONAL)]
     columns += [known.part, known.single_fitness, known.single_fitness_sd, known.essential, known.metabolic]
+    columns.append(known.single_fitness_kind)
     if known.grid is not None and known.sides is not None:
         columns += [*known.grid.to_arrays().values(), *known.sides.to_arrays().values()]
     if known.sampled is not None:

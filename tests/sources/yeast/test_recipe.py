@@ -12,6 +12,7 @@ from wildtype.datasets import Dataset
 from wildtype.datasets.stages.policies import Policies
 from wildtype.datasets.store import Query, Store
 from wildtype.errors import DatasetError
+from wildtype.mutants import Kind
 from wildtype.organism import Organism
 from wildtype.sources.yeast.recipe import Recipe, single_fitness
 from wildtype.sources.yeast.screens.single_fitness import FITNESS, by_gene, read_strains
@@ -31,12 +32,14 @@ def test_single_fitness_is_that_of_the_organisms_feature(small, organism: Organi
     """Deletions go before alleles, an allele counts once, strains with a suppressor are left out."""
     with stored(small.path, organism) as store:
         at_30 = store.select(SINGLE.environment(temperature=30))
-    value, sd, source = single_fitness(at_30, organism)
+    value, sd, kind, source = single_fitness(at_30, organism)
     expected, spread = by_gene(read_strains(small.path, organism.genes), len(organism.genes))
     np.testing.assert_allclose(value, expected[:, 0], rtol=1e-6)
     np.testing.assert_allclose(sd, spread[:, 0], rtol=1e-6)
     assert source == "costanzo2016:fitness"
     assert np.isfinite(value).sum() == 4
+    assert Kind(kind[organism.genes.find("TFC3")]) is Kind.REDUCED
+    assert set(kind[np.isfinite(value)]) == {Kind.ABSENT, Kind.REDUCED}
 
 
 def test_an_allele_with_two_numbers_counts_once(small, organism: Organism) -> None:
@@ -46,8 +49,8 @@ def test_an_allele_with_two_numbers_counts_once(small, organism: Organism) -> No
         "YAL001C_tsq508\tYAL001C\ttfc3-g349e\t0.8658\t0.1789\t0.4285",
     )
     with stored(small.path, organism) as store:
-        value, _, _ = single_fitness(store.select(SINGLE.environment(temperature=30)), organism)
-        apart, _, _ = single_fitness(
+        value, *_ = single_fitness(store.select(SINGLE.environment(temperature=30)), organism)
+        apart, *_ = single_fitness(
             store.select(SINGLE.environment(temperature=30)), organism, Policies(alleles="apart")
         )
     assert value[organism.genes.find("TFC3")] == pytest.approx(((0.8285 + 0.4285) / 2 + 0.9395) / 2)

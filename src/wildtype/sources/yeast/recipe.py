@@ -270,11 +270,12 @@ class Recipe:
             dataset = with_grid(dataset, screened.grid, cut, dense=self.grid is not None and self.grid.dense)
         if self.singles is not None:
             measured = store.select(self.singles.query)
-            value, sd, source = single_fitness(measured, organism, self.policies)
+            value, sd, kind, source = single_fitness(measured, organism, self.policies)
             dataset = replace(
                 dataset,
                 single_fitness=value,
                 single_fitness_sd=sd,
+                single_fitness_kind=kind,
                 single_fitness_source=source,
                 policies=dict(dataset.policies) | {"single fitness": self.singles.about},
             )
@@ -328,8 +329,8 @@ def _from_files(readings: Sequence[ReadReport], query: Query, chosen: int) -> li
 
 def single_fitness(
     measurements: Measurements, organism: Organism, policies: Policies = DEFAULT
-) -> tuple[Floats, Floats, str]:
-    """Return fitness and sd [n] of single mutants (NaN: not known), and the source of the numbers.
+) -> tuple[Floats, Floats, NDArray[np.uint8], str]:
+    """Return fitness, sd and kind [n] of single mutants (NaN: not known), and the source of the numbers.
 
     A number listed twice for one allele counts once, alleles count alike, strains with a suppressor are
     left out, and a deletion goes before reduced alleles. In the reference condition only.
@@ -356,10 +357,12 @@ def single_fitness(
         raise DatasetError(f"fitness of single mutants is one phenotype, received {names}: select one")
     table, n = dataset.table, len(organism.genes)
     value, sd = np.full(n, np.nan, np.float32), np.full(n, np.nan, np.float32)
+    kinds = np.full(n, Kind.ABSENT, np.uint8)
     singles = np.flatnonzero((table.order == 1) & (table.condition == 0))
     kind, gene = (column[table.offsets[:-1][singles]] for column in (table.kind, table.gene))
     for one in (Kind.REDUCED, Kind.ABSENT):  # deletions last: they replace the reduced alleles
         of_kind = kind == one
         value[gene[of_kind]] = table.value[singles[of_kind]]
         sd[gene[of_kind]] = table.sd[singles[of_kind]]
-    return value, sd, dataset.phenotypes[0].source
+        kinds[gene[of_kind]] = one
+    return value, sd, kinds, dataset.phenotypes[0].source
