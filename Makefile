@@ -57,7 +57,7 @@ test-faults: $(VENV)/.dev ## kill, starve and damage at length: runs, stores, fi
 	OMP_NUM_THREADS=1 WILDTYPE_FUZZ_EXAMPLES=600 WILDTYPE_KILLS=30 WILDTYPE_EVERY_WRITE=1 WILDTYPE_GUIDED_RUNS=1000000 $(BIN)/python -m pytest -n 2 --dist worksteal \
 	  -m slow --durations 10 tests/faults tests/sources/fuzz tests/datasets/store/test_interrupted.py
 
-test-journeys: $(VENV)/.dev ## the first hour of new users: 50 commands, each with what should be seen
+test-journeys: $(VENV)/.dev ## the first hour of new users: 60 commands, each with what should be seen
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -m slow --durations 5 tests/journeys
 
 docs: $(VENV)/.dev ## build the documents as a site in dist/docs (without the network)

@@ -4,14 +4,19 @@
     python -m tools.encoder_curve runs/simulated/9k runs/simulated/37k --picture encoder-simulated.svg
 
 Every folder is a plan of ablation at one number of rows, which its name says. A level that was not run is a
-dash, and so is a folder that is not there.
+dash in the table and a cross at the foot of the picture, and so is a folder that is not there. A page with
+tables that were printed so takes the place of folders, which draws the picture of its first one anew:
+
+    python -m tools.encoder_curve docs/results/parts.md
+    python -m tools.encoder_curve docs/results/parts.md --table 2 --picture docs/images/encoder-simulated.svg
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -26,8 +31,15 @@ LEVELS = {
 """Factors and levels of the plan, and what they are."""
 MARKS = ("o-", "o--", "s-", "^-", "v-")
 """Of the levels, in the picture."""
+FOOT = 0.01
+"""Where the crosses of levels that were not run stand."""
 APART = 0.06
 """Between the marks of two levels at one number of rows."""
+
+COLUMNS = (
+    "rows", "network", "seeds", "validation Pearson", "test Pearson", "Δ to no encoder [95 %]", "s/epoch",
+    "peak MiB",
+)  # fmt: skip
 
 Plan = Mapping[str, Mapping[str, Any]]
 """The rows of the table of a plan, by what the level is."""
@@ -46,15 +58,42 @@ def read(folder: Path) -> Plan:
 
 def markdown(plans: Mapping[str, Plan]) -> str:
     """Return the table of all plans by number of rows."""
-    columns = ["rows", "network", "seeds", "validation Pearson", "test Pearson", "Δ to no encoder [95 %]"]
-    columns += ["s/epoch", "peak MiB"]
-    lines = [f"| {' | '.join(columns)} |", "|---" * len(columns) + "|"]
+    lines = [f"| {' | '.join(COLUMNS)} |", "|---" * len(COLUMNS) + "|"]
     for size, rows in plans.items():
         for name in LEVELS.values():
             row = rows.get(name)
             cells = ["–"] * 6 if row is None else _cells(row)
             lines.append(f"| {size} | {name} | {' | '.join(cells)} |")
     return "\n".join(lines)
+
+
+def printed(page: Path) -> list[dict[str, dict[str, Any]]]:
+    """Return the plans of every table of a page that `markdown` printed."""
+    found: list[dict[str, dict[str, Any]]] = []
+    for line in page.read_text(encoding="utf-8").splitlines():
+        cells = [cell.strip() for cell in line.strip().strip("|").split("|")]
+        if tuple(cells) == COLUMNS:
+            found.append({})
+        elif found and len(cells) == len(COLUMNS) and cells[1] in LEVELS.values():
+            plan = found[-1].setdefault(cells[0], {})
+            if cells[2] != "–":
+                plan[cells[1]] = _row(cells)
+    return found
+
+
+def _row(cells: Sequence[str]) -> dict[str, Any]:
+    """Return the row of a plan that `_cells` printed."""
+    seeds, *scores, difference = cells[2:6]
+    validation, test = ([float(x) for x in score.replace("−", "-").split(" ± ")] for score in scores)
+    delta: list[float | None] = [float(x) for x in re.findall(r"[-+][\d.]+", difference.replace("−", "-"))]
+    return {
+        "seeds": list(range(int(seeds))),
+        "validation": {"mean": validation[0], "sd": validation[1] if validation[1:] else None},
+        "test": {"mean": test[0], "sd": test[1] if test[1:] else None},
+        "test_difference": dict(zip(("value", "low", "high"), delta or [None] * 3, strict=True)),
+        "seconds_per_epoch": float(cells[6]),
+        "peak_mib": float(cells[7].replace(",", "")),
+    }
 
 
 def _cells(row: Mapping[str, Any]) -> list[str]:
@@ -83,7 +122,7 @@ def _mean(score: Mapping[str, Any]) -> str:
 def draw(plans: Mapping[str, Plan], target: Path) -> None:
     """Draw test Pearson by number of rows, and its difference to no encoder with intervals; a line per level.
 
-    A number of rows without a run is left out.
+    A number of rows without a run is left out; a level without one has a cross at the foot.
     """
     import matplotlib
 
@@ -95,10 +134,13 @@ def draw(plans: Mapping[str, Plan], target: Path) -> None:
     figure, (scores, differences) = pyplot.subplots(1, 2, figsize=(9, 3.6), layout="constrained")
     for number, (name, mark) in enumerate(zip(LEVELS.values(), MARKS, strict=True)):
         found = [(i, rows[name]) for i, rows in enumerate(plans.values()) if name in rows]
+        # Marks of levels stand beside each other: their figures are nearly the same.
+        beside = APART * (number - len(LEVELS) // 2)
+        missing = [i + beside for i, rows in enumerate(plans.values()) if name not in rows]
+        scores.plot(missing, [FOOT] * len(missing), "x", color=f"C{number}", markersize=4, clip_on=False)
         if not found:
             continue
-        # Marks of levels stand beside each other: their figures are nearly the same.
-        at = [i + APART * (number - len(LEVELS) // 2) for i, _ in found]
+        at = [i + beside for i, _ in found]
         scores.errorbar(
             at,
             [row["test"]["mean"] for _, row in found],
@@ -127,6 +169,8 @@ def draw(plans: Mapping[str, Plan], target: Path) -> None:
         axes.set_xlabel("training rows")
         axes.set_ylabel(label, fontsize=8)
     scores.set_ylim(bottom=0)
+    if any(name not in rows for rows in plans.values() for name in LEVELS.values()):
+        scores.plot([], [], "x", color="0.5", markersize=4, label="not run")
     scores.legend(frameon=False, fontsize=7)
     figure.savefig(target, metadata={"Date": None})
 
@@ -135,9 +179,14 @@ def main() -> None:
     """Print the table and draw the picture."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("folders", nargs="+", type=Path)
+    parser.add_argument("--table", type=int, default=1, help="which table of a page, from 1")
     parser.add_argument("--picture", type=Path, default=PICTURE)
     asked = parser.parse_args()
-    plans = {folder.name: read(folder) for folder in asked.folders}
+    (first, *more) = asked.folders
+    if first.is_file() and not more:
+        plans: Mapping[str, Plan] = printed(first)[asked.table - 1]
+    else:
+        plans = {folder.name: read(folder) for folder in asked.folders}
     print(markdown(plans))
     draw(plans, asked.picture)
 

@@ -108,6 +108,8 @@ TRAINING = (
     wrong("train --settings data.tokens=foo", "data.tokens='foo'", "all, measured"),
     wrong("train --only 2 data=my", "--only 2", "--multirun"),
     wrong("train 'baselines=[boostng]'", "did you mean boosting"),
+    wrong("train data=my baselines=mean", "baselines=mean", "write baselines=[mean]"),
+    wrong("train data=my split=random", "split=random", "write split.name=random"),
     wrong("train seed=1,2", "--multirun"),
     wrong(TRAIN, "runs/first", "run.overwrite=true"),
     Step("evaluate runs/first", out=("Pearson", "mean")),
@@ -135,6 +137,8 @@ ASKING = (
     wrong("predict runs/none --set SGS1,SRS2", "no run at 'runs/none'"),
     wrong("predict runs/my", "nothing to predict", "--set"),
     wrong("predict runs/my --file missing.csv", "missing.csv"),
+    wrong("predict runs/my --file unquoted.csv", "'SGS1,SRS2'", "in quotes, or semicolons"),
+    Step("screen runs/my --exclude out.csv --top 2 --direction low", columns=SCREENED, rows=2),
     wrong("predict runs/my --file plan.csv -o out.xlsx", ".parquet"),
     Step(
         "screen runs/first --order 2 --top 5 -o next.csv",
@@ -158,6 +162,7 @@ OWN_DATA = (
     Step(SCREENER, often=True),
     Step("data template -o empty.csv"),
     wrong("data import broken.csv --organism yeast --name broken --yes", "NOGENE", "high", often=True),
+    wrong("data import unquoted-values.csv --organism yeast --name u --yes", "one cell more than the header"),
     wrong("data import pairs.csv --organism yeats --yes", "no organism 'yeats'", "did you mean yeast?"),
     wrong("data build yeast", "--from FOLDER"),
 )

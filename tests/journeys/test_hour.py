@@ -52,6 +52,10 @@ def desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Command
             "genes,epsilon\n" + "\n".join([*rows[:10], *bad]) + "\n", encoding="utf-8"
         )
         Path("plan.csv").write_text(PLAN, encoding="utf-8")
+        Path("unquoted.csv").write_text("genes\nSGS1,SRS2\n", encoding="utf-8")
+        Path("unquoted-values.csv").write_text(
+            "genes,epsilon\nSGS1,SRS2,0.1\nCLN2,PDR5,0.2\n", encoding="utf-8"
+        )
         write_laboratories(folder)
         for block in blocks(ROOT / "docs/other-organisms.md"):
             if block.mark is not None and block.mark.file:

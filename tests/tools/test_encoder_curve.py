@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tools.encoder_curve import LEVELS, draw, markdown, read
+from tools.encoder_curve import LEVELS, PICTURE, draw, markdown, printed, read
 from wildtype.experiments.settings.ablation import read_ablation
 
 
@@ -48,3 +48,23 @@ def test_a_level_without_a_run_is_printed_as_missing(tmp_path: Path) -> None:
     draw(plans, tmp_path / "b.svg")
     assert (tmp_path / "a.svg").read_bytes() == (tmp_path / "b.svg").read_bytes()
     assert "<path" in (tmp_path / "a.svg").read_text()
+
+
+def test_a_printed_table_is_read_back(tmp_path: Path) -> None:
+    figures = dict.fromkeys(LEVELS, 0.25) | {("encoder", "two"): None}
+    plans = {"50k": read(a_plan(tmp_path / "50k", figures)), "800k": {}}
+    page = tmp_path / "page.md"
+    page.write_text(f"Words.\n\n{markdown(plans)}\n\n| rows | network |\n|---|---|\n\n{markdown({})}\n")
+    first, second = printed(page)
+    assert markdown(first) == markdown(plans)
+    assert not second
+
+
+@pytest.mark.parametrize(
+    ("number", "picture"), [(0, PICTURE), (1, PICTURE.with_name("encoder-simulated.svg"))]
+)
+def test_the_pictures_are_those_of_the_tables(number: int, picture: Path, tmp_path: Path) -> None:
+    """A figure that was measured again stands in the table and in the picture."""
+    page = PICTURE.parents[1] / "results" / "parts.md"
+    draw(printed(page)[number], tmp_path / "again.svg")
+    assert (tmp_path / "again.svg").read_text() == picture.read_text()
