@@ -473,3 +473,11 @@ def test_a_cross_of_which_one_side_is_unknown_is_no_single_mutant(tmp_path: Path
     assert len(read_table(path, organism, layout)) == 2
     path.write_text("query;array;fitness\n;abcA;0.4\n;abcB;0.5\n")
     assert len(read_table(path, organism)) == 2
+
+
+def test_conditions_that_differ_in_case_alone_are_remarked(tmp_path: Path) -> None:
+    path, told = tmp_path / "own.csv", []
+    path.write_text("genes,value,condition\nabcA,0.98,glucose\nabcA,0.96,Glucose\nabcB,0.9,heat\n")
+    read_table(path, Organism("tiny", GeneIndex(["abcA", "abcB"], organism="tiny")), tell=told.append)
+    remarks = [line for line in told[0].remarks if "case alone" in line]
+    assert remarks == ["conditions that differ in upper and lower case alone: Glucose, glucose"]

@@ -202,6 +202,7 @@ def read_table(
         *remarks(counts, mutants, left_out),
         *_row_remarks(readers),
         *_scale_remarks(measurements),
+        *_case_remarks(measurements),
         *_unmeasured(readers),
     )
     several = len(readers) > 1 or any(reader.settled.replicates for reader in readers)
@@ -289,6 +290,15 @@ def _scale_remarks(m: Measurements) -> list[str]:
         f"fitness is relative to the wild type, which has 1, and {whose} {'have' if len(wild) else 'exceed'} "
         f"{level:.3g} here: divide by the wild type's value, or import growth with --from-growth"
     ]
+
+
+def _case_remarks(m: Measurements) -> list[str]:
+    """Return a remark on every group of conditions that differ in upper and lower case alone."""
+    groups: dict[str, list[str]] = {}
+    for environment in m.environments:
+        groups.setdefault(str(environment).casefold(), []).append(str(environment))
+    several = (", ".join(sorted(names)) for names in groups.values() if len(names) > 1)
+    return [f"conditions that differ in upper and lower case alone: {names}" for names in several]
 
 
 def _unmeasured(readers: Sequence[RowReader]) -> list[str]:
