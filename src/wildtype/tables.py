@@ -43,6 +43,10 @@ NO_NUMBER = frozenset({
 """Texts that pandas reads as missing, of which a column of names may hold any: `nan` is a gene of the fly."""
 
 
+TEXTS: dict[str, Any] = {"dtype": str, "keep_default_na": False, "na_values": [""]}
+"""How pandas reads a CSV file whose cells are texts, and of which only an empty one is missing."""
+
+
 def read_frame(path: str | Path, what: str) -> pd.DataFrame:
     """Read a CSV or Parquet file; cells of a CSV file are texts, and only an empty one is missing.
 
@@ -58,37 +62,72 @@ def read_frame(path: str | Path, what: str) -> pd.DataFrame:
     SourceError
         If the file is missing or cannot be read as a table.
     """
-    import pandas as pd
-
     path = Path(path)
     with _reading(path, what):
         if path.suffix == ".parquet":
             # What pandas noted about the table when it was written may be damaged, and is not needed.
             frame: pd.DataFrame = read_parquet(path).to_pandas(ignore_metadata=True)
             return frame
-        _check_header(path)
         with opened(path) as stream:
-            frame = pd.read_csv(with_line_feeds(stream), dtype=str, keep_default_na=False, na_values=[""])
-        return _without_index(frame, path)
+            return _of_csv(with_line_feeds(stream), repr(str(path)))
 
 
-def _check_header(path: Path) -> None:
-    """Refuse a CSV file with two columns of one name, one of which pandas would call otherwise."""
-    with opened(path) as stream:
-        line = next(iter(with_line_feeds(stream)), b"").decode("utf-8-sig", "replace")
+def frame_of_text(text: str, where: str) -> pd.DataFrame:
+    """Return the table that a text in CSV is, as `read_frame`; ``where`` it came from is for messages.
+
+    Raises
+    ------
+    SourceError
+        If it is no table.
+    """
     try:
-        names = next(csv.reader([line]), [])
-    except csv.Error:  # the parser of the whole file says what is wrong
-        return
+        return _of_csv(with_line_feeds(io.BytesIO(text.encode())), where)
+    except ValueError as error:
+        if isinstance(error, WildtypeError):
+            raise
+        raise SourceError(f"{where} cannot be read as a table ({reason_of(error)}): give CSV") from error
+
+
+def _of_csv(stream: IO[bytes], where: str) -> pd.DataFrame:
+    import pandas as pd
+
+    return _without_index(pd.read_csv(_checked(stream, where), **TEXTS), where)
+
+
+def _checked(stream: IO[bytes], where: str) -> IO[bytes]:
+    """Return a stream whose first line has no two columns of one name, one of which pandas would rename."""
+    line = stream.readline()
+    try:
+        names = next(csv.reader([line.decode("utf-8-sig", "replace")]), [])
+    except csv.Error:  # the parser of the whole says what is wrong
+        names = []
     for name in names:
         if name and names.count(name) > 1:
             raise SourceError(
-                f"{str(path)!r} has {names.count(name)} columns {name!r}: give each a name of its own, and "
-                f"write the genes of a mutant into one column, with semicolons between"
+                f"{where} has {names.count(name)} columns {name!r}: give each a name of its own, and write "
+                f"the genes of a mutant into one column, with semicolons between"
             )
+    return io.BufferedReader(_After(line, stream))
 
 
-def _without_index(frame: pd.DataFrame, path: Path) -> pd.DataFrame:
+class _After(io.RawIOBase):
+    """What was read of a stream, and then the rest of it."""
+
+    def __init__(self, read: bytes, rest: IO[bytes]) -> None:
+        super().__init__()
+        self._read, self._rest = read, rest
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        found, self._read = self._read[: len(buffer)], self._read[len(buffer) :]
+        found = found or self._rest.read(len(buffer))
+        buffer[: len(found)] = found
+        return len(found)
+
+
+def _without_index(frame: pd.DataFrame, where: str) -> pd.DataFrame:
     """Refuse a table whose rows have more cells than its header: pandas takes the first ones for an index."""
     import pandas as pd
 
@@ -97,7 +136,7 @@ def _without_index(frame: pd.DataFrame, path: Path) -> pd.DataFrame:
         cells = [*(first if isinstance(first, tuple) else [first]), *(frame.iloc[0] if len(frame) else [])]
         row = ",".join("" if pd.isna(cell) else str(cell) for cell in cells)
         raise SourceError(
-            f"the first row of {str(path)!r} has {extra + frame.shape[1]} cells ({shown(row)}) and the "
+            f"the first row of {where} has {extra + frame.shape[1]} cells ({shown(row)}) and the "
             f"header {frame.shape[1]}: put the genes of a mutant in quotes, or semicolons between them"
         )
     return frame
@@ -201,13 +240,11 @@ class FrameBlocks:
     def _csv(self) -> Iterator[pd.DataFrame]:
         import pandas as pd
 
-        _check_header(self.path)
         with opened(self.path) as stream:
+            where = repr(str(self.path))
             # With one type for all cells, the blocks agree on it.
-            blocks = pd.read_csv(
-                with_line_feeds(stream), dtype=str, keep_default_na=False, na_values=[""], chunksize=self.rows
-            )
-            yield from (_without_index(block, self.path) for block in blocks)
+            blocks = pd.read_csv(_checked(with_line_feeds(stream), where), chunksize=self.rows, **TEXTS)
+            yield from (_without_index(block, where) for block in blocks)
 
     def _parquet(self) -> Iterator[pd.DataFrame]:
         import pyarrow as pa

@@ -304,3 +304,20 @@ def test_evidence_of_an_interaction_has_two_genes(dosed: Predictor) -> None:
         SourceError, match="evidence row 2: epsilon needs at least 2 genes, and the mutant has 1"
     ):
         dosed.with_evidence(frame)
+
+
+def test_a_table_is_read_from_standard_input_as_from_a_file(dosed_run: Path, tmp_path: Path) -> None:
+    plan, ways = tmp_path / "plan.csv", []
+    PLAN.to_csv(plan, index=False)
+    for name, stdin in ((str(plan), ""), ("-", plan.read_text())):
+        output = tmp_path / f"{len(ways)}.csv"
+        said = wildtype("predict", str(dosed_run), "--file", name, "-o", str(output), stdin=stdin)
+        assert said.returncode == 0, said.stderr
+        ways.append(pd.read_csv(output))
+    pd.testing.assert_frame_equal(*ways)
+    said = wildtype("predict", str(dosed_run), "--set", "G001", "--file", "-", stdin=plan.read_text())
+    assert said.returncode == 0, said.stderr
+    said = wildtype("predict", str(dosed_run), "--file", "-", stdin="genes,note\nG001,G002,x\n")
+    assert_one_sentence(said, "the first row of standard input has 3 cells ('G001,G002,x') and the header 2")
+    said = wildtype("predict", str(dosed_run), "--file", "-", stdin="G001,G002\nG003\n")
+    assert said.returncode == 0, said.stderr

@@ -125,6 +125,12 @@ ASKING = (
         rows=3,
     ),
     Step("predict runs/my --file -", stdin="SGS1 PDR5\nCLN2,CDC28\n", columns=PREDICTED[:3], rows=2),
+    Step(
+        "predict runs/my --file - -o piped.csv",
+        stdin='genes,kind\n"SGS1,PDR5",absent\nCLN2;CDC28,absent;reduced\n',
+        columns=PREDICTED[:3],
+        rows=2,
+    ),
     Step("predict runs/my --set SGS1,SRS2 --evidence pairs.csv", columns=PREDICTED[:3], rows=1),
     wrong("predict runs/my --set SGS1,SRS22", "'SRS22' is not in organism 'yeast'", "SRS2", often=True),
     wrong("predict runs/my --set SGS1,SGS1", "more than once"),

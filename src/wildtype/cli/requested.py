@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -22,7 +23,7 @@ SetFile = Annotated[
     typer.Option(
         "--file",
         help="CSV or Parquet file with a column 'genes', and kind, dose and condition of each row in columns "
-        "of these names; - reads one set per line from standard input.",
+        "of these names; - reads such a table, or one set per line, from standard input.",
     ),
 ]
 
@@ -30,15 +31,23 @@ SetFile = Annotated[
 def requested_rows(sets: list[str] | None, file: Path | None) -> RequestedRows:
     """Return the sets of both options, and the other columns of the file, which is read in blocks.
 
-    Raises ``SourceError`` as in `read_lines` where standard input is to be read.
+    Standard input is a table in CSV if its first line names a column ``genes``, else one set per line.
+
+    Raises ``SourceError`` as in `read_lines` and `frame_of_text` where it is to be read.
     """
     import pandas as pd
 
     from wildtype.inference.prediction_file import RequestedRows
-    from wildtype.inference.sets import COLUMN, parse_set, read_lines
+    from wildtype.inference.sets import COLUMN, check_plan, parse_set, read_lines
+    from wildtype.tables import frame_of_text
 
     first = [parse_set(text) for text in sets or []]
     table = None if file is None or str(file) == "-" else file
     if table is None and file is not None:
-        first += read_lines(sys.stdin)
+        text = sys.stdin.read()
+        if COLUMN in next(csv.reader([text.partition("\n")[0].rstrip("\r")]), []):
+            piped = check_plan("standard input", frame_of_text(text, "standard input"))
+            before = pd.DataFrame({COLUMN: first}, dtype=object)
+            return RequestedRows(pd.concat([before, piped], ignore_index=True) if first else piped, None)
+        first += read_lines(text.splitlines())
     return RequestedRows(pd.DataFrame({COLUMN: first}, dtype=object), table)
