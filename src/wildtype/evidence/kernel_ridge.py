@@ -1,6 +1,6 @@
 """Kernel ridge for pairs of genes: two-step ridge and pairwise ridge, for genes that no row has, too.
 
-Kernels are inner products of a map of genes (`wildtype.evidence.gene_kernels`), so that a kernel matrix of
+Kernels are inner products of a map of genes (`wildtype.organism.gene_kernels`), so that a kernel matrix of
 strains is never made: with K = ΦΦᵀ, K (K + λI)⁻¹ = Φ (ΦᵀΦ + λI)⁻¹ Φᵀ. The axes of the map are turned first so
 that ΦᵀΦ = diag(v) over the strains; every inverse is then a division.
 

@@ -19,9 +19,9 @@ from scipy import linalg, sparse
 from torch import Tensor
 
 from wildtype.evidence.completion import RANK, Additive, low_rank, residuals
-from wildtype.evidence.gene_kernels import neighbour_map
 from wildtype.evidence.pair_matrix import PairMatrix
 from wildtype.evidence.similarity import GeneSimilarity
+from wildtype.organism.gene_kernels import neighbour_map
 from wildtype.organism.similarity import unit_rows
 from wildtype.seeds import generator
 

@@ -13,13 +13,11 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from wildtype.organism import GeneFeatures, Organism, Relation
+from wildtype.organism.gene_kernels import GRAPH_BLOCKS, SMALL
 from wildtype.organism.graph_features import DEGREES
 from wildtype.organism.similarity import embedding_parts, joint_embedding, nearest
 
 SPECTRAL = 24
-SMALL = 3
-"""Blocks of up to so many columns are traits."""
-GRAPH_BLOCKS = ("spectral.", "degrees")
 NEAREST = 40
 """Neighbours of a gene by what is known before labels are."""
 NEAREST_FLOOR = 0.05

@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 from scipy.optimize import nnls
 
 from wildtype.evidence.completion import Additive, Floats, low_rank, profile_completion, residuals
-from wildtype.evidence.gene_kernels import gene_kernel_map, kernel_maps, kernel_weights
 from wildtype.evidence.kernel_ridge import (
     NONE,
     ONE,
@@ -31,11 +30,13 @@ from wildtype.evidence.kernel_ridge import (
     turned,
     two_step_ridge,
 )
+from wildtype.evidence.kernel_weights import kernel_weights
 from wildtype.evidence.pair_matrix import PairMatrix
 from wildtype.evidence.pooled_screens import pooled
 from wildtype.models.baselines.base import Baseline, squared_error
 from wildtype.mutants import MutantTable
 from wildtype.organism import Organism
+from wildtype.organism.gene_kernels import gene_kernel_map, kernel_maps
 
 RANKS = (5, 10, 20, 40, 80, 120)
 DEFAULT_RANK = 20

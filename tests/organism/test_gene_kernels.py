@@ -1,22 +1,20 @@
-"""Feature maps of genes against kernels computed gene by gene, and the weights of kernels."""
+"""Feature maps of genes against kernels computed gene by gene."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
 import numpy as np
-import pytest
 from scipy import sparse
 
-from wildtype.evidence.gene_kernels import (
+from wildtype.organism import FeatureBlock, GeneFeatures, GeneGraphs
+from wildtype.organism.gene_kernels import (
     annotation_map,
     gene_kernel_map,
     kernel_maps,
-    kernel_weights,
     membership_map,
     neighbour_map,
 )
-from wildtype.organism import FeatureBlock, GeneFeatures, GeneGraphs
 
 
 def cosines(rows: np.ndarray) -> np.ndarray:
@@ -92,24 +90,6 @@ def test_a_wide_joint_map_is_the_weighted_sum_of_kernels(world) -> None:
     np.testing.assert_allclose(narrow @ narrow.T, best, atol=0.05)
 
 
-def test_weights_find_the_kernel_that_explains_profiles(world) -> None:
-    maps = kernel_maps(world.organism)
-    rng = np.random.default_rng(0)
-    profiles = (maps["graph complex"] @ rng.normal(size=(40, 400))).astype(np.float32)
-    weights = kernel_weights(maps, np.arange(40), profiles)
-    assert sum(weights.values()) == pytest.approx(1)
-    assert min(weights.values()) >= 0
-    assert weights["graph complex"] > 0.8
-    # One gene's strains resemble each other whatever the kernel: they are not compared.
-    doubled = kernel_weights(maps, np.repeat(np.arange(40), 2), np.repeat(profiles, 2, axis=0))
-    for name, weight in weights.items():
-        assert doubled[name] == pytest.approx(weight, abs=1e-6)
-
-
-def test_without_labels_weights_are_equal_and_without_parts_there_is_no_map(world) -> None:
-    maps = kernel_maps(world.organism)
-    weights = kernel_weights(maps, np.arange(40), np.zeros((40, 40), np.float32))
-    np.testing.assert_allclose(list(weights.values()), 1 / len(maps))
+def test_an_organism_without_parts_has_no_map(world) -> None:
     bare = replace(world.organism, graphs=GeneGraphs(), features=GeneFeatures())
     assert kernel_maps(bare) == {}
-    assert kernel_weights({}, np.arange(4), np.ones((4, 4), np.float32)) == {}
