@@ -74,7 +74,8 @@ def test_columns_predict_what_written_sets_predict(dosed: Predictor) -> None:
     found = dosed.predict(PLAN, interval=0.9)
     assert found["condition"].tolist() == ["heat", "heat", "30 C", "30 C", "30 C", "heat"]
     assert found["kinds"][0] == "reduced,overexpressed"
-    assert found["doses"].tolist() == [",4.0", ",", "2.0,0.1", "", ",3.0", ",4.0"]
+    middle = dosed.checkpoint.assumed_doses[Kind.OVEREXPRESSED]
+    assert found["doses"].tolist() == [",4.0", f"{middle!s},{middle!s}", "2.0,0.1", "", ",3.0", ",4.0"]
     table = dosed.table(WRITTEN)
     table.condition[:] = [1, 1, 0, 0, 0, 1]
     for name, column in dosed.predict_table(table, interval=0.9).items():
@@ -270,6 +271,7 @@ def test_tables_without_a_column_of_doses_do_not_shift_those_of_trees(
     np.testing.assert_array_equal(dosed.checkpoint.predict(without), dosed.checkpoint.predict(table))
     moved = replace(
         dosed.checkpoint,
+        doses_of_training=dosed.checkpoint.assumed_doses,
         known=replace(
             dosed.checkpoint.known, table=dosed.checkpoint.known.table.take([]), part=np.zeros(0, np.uint8)
         ),
@@ -281,20 +283,36 @@ def test_tables_without_a_column_of_doses_do_not_shift_those_of_trees(
     np.testing.assert_array_equal(plain.checkpoint.predict(more), plain.checkpoint.predict(table))
 
 
-def test_doses_unlike_those_of_training_are_noted(dosed: Predictor) -> None:
-    """Doses of a kind that training rows always have, and are never beyond, were left to the reader."""
-    low, high, without = dosed.core.trained_doses[Kind.OVEREXPRESSED]
+def test_doses_beyond_those_of_training_are_noted(dosed: Predictor) -> None:
+    low, high = dosed.core.trained_doses[Kind.OVEREXPRESSED]
     assert 1 <= low < high <= 8
-    assert not without
     assert np.isnan(dosed.core.trained_doses[Kind.ABSENT][0])
-    sets = [["G003:overexpressed", "G004"], ["G003:overexpressed@4"], ["G003:overexpressed@40"],
-            ["G003:absent@2", "G004:overexpressed@2"], ["G003"]]  # fmt: skip
+    sets = [["G003:overexpressed@40"], ["G003:absent@2", "G004:overexpressed@2"], ["G003:overexpressed"],
+            ["G003"]]  # fmt: skip
     notes = dosed.predict(sets, condition="heat")["note"]
-    span = f"{low:g} to {high:g}"
-    assert f"no dose is stated of kind overexpressed; training rows have {span}" in notes[0]
-    assert f"training rows of kind overexpressed have doses {span}" in notes[2]
-    assert "no training row of kind absent has a dose" in notes[3]
-    assert not notes[[1, 4]].str.contains("dose").any()
+    assert f"training rows of kind overexpressed have doses {low:g} to {high:g}" in notes[0]
+    assert "no training row of kind absent has a dose" in notes[1]
+    assert not notes[2:].str.contains("dose").any()
+
+
+def test_a_dose_that_is_not_stated_is_the_middle_one_of_training(dosed: Predictor) -> None:
+    """Every overexpression in training had a dose: without one, it was like nothing that the model knew."""
+    trained = dosed.trained
+    assert trained.dose is not None
+    doses = np.sort(trained.dose[trained.kind == Kind.OVEREXPRESSED])
+    middle = doses[(len(doses) - 1) // 2]
+    written = [[f"G003:overexpressed@{middle!s}", "G004"], [f"G003:overexpressed@{middle!s}"]]
+    plain = [["G003:overexpressed", "G004"], ["G003:overexpressed"]]
+    pd.testing.assert_frame_equal(dosed.predict(plain), dosed.predict(written))
+    assert dosed.predict(plain)["doses"].tolist() == [f"{middle!s},", f"{middle!s}"]
+    among, every = ["G003:overexpressed", "G004"], ["lethal", "linked", "overlapping", "dubious"]
+    screen = dosed.screen(among=among, direction="low", include=every)
+    assert screen["doses"].tolist() == [f"{middle!s},"]
+    assert screen["epsilon"][0] == dosed.predict(written)["epsilon"][0]
+    given = dosed.with_evidence(pd.DataFrame({"genes": [plain[0]], "epsilon": [0.1]}))
+    assert given.predict(written)["epsilon_measured"][0] == pytest.approx(0.1)
+    measured = given.screen(among=among, direction="low", include=every, unmeasured=True)
+    assert measured.attrs["left_out"] == {"measured before": 1}
 
 
 def test_evidence_of_an_interaction_has_two_genes(dosed: Predictor) -> None:

@@ -115,8 +115,8 @@ class PredictionCore:
         return not len(self.trained) or (dose is not None and bool(np.isfinite(dose).any()))
 
     @cached_property
-    def trained_doses(self) -> dict[Kind, tuple[float, float, bool]]:
-        """Lowest and highest dose of training rows, and whether any has none, by kind; NaN: all lack one.
+    def trained_doses(self) -> dict[Kind, tuple[float, float]]:
+        """Lowest and highest dose of training rows, by kind; NaN where all of a kind lack one.
 
         Empty for a model without doses, and on another organism, where the rows of training are left out.
         """
@@ -125,8 +125,7 @@ class PredictionCore:
             for kind in map(Kind, np.unique(trained.kind).tolist()):
                 doses = trained.dose[trained.kind == kind]
                 stated = doses[np.isfinite(doses)]
-                low, high = (float(stated.min()), float(stated.max())) if len(stated) else (np.nan, np.nan)
-                found[kind] = (low, high, len(stated) < len(doses))
+                found[kind] = (float(stated.min()), float(stated.max())) if len(stated) else (np.nan, np.nan)
         return found
 
     @property

@@ -91,6 +91,7 @@ def on_organism(checkpoint: Checkpoint, organism: Organism) -> tuple[Checkpoint,
         organism=tensors,
         known=known,
         origin={**checkpoint.origin, "on": organism.name},
+        doses_of_training=checkpoint.assumed_doses,
         validation=None,  # intervals calibrated on the training organism do not hold here
         others=None,
     )

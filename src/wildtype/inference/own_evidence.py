@@ -71,7 +71,7 @@ def with_evidence(checkpoint: Checkpoint, frame: pd.DataFrame, kinds: NDArray[np
     stated = [COLUMN, *(name for name in (*KINDS, *DOSES) if name in frame.columns)]
     no_doses = "no mutant that the model knows has a dose" if checkpoint.known.table.dose is None else ""
     table = to_table(frame[stated], checkpoint.genes, kinds, what="evidence row", no_doses=no_doses)
-    table = replace(table, condition=_conditions(checkpoint, frame))
+    table = checkpoint.with_doses(replace(table, condition=_conditions(checkpoint, frame)))
     rows = [table.take([])]
     for name, values in _columns(frame, allowed):
         number = checkpoint.known.phenotypes.index(name)

@@ -47,22 +47,19 @@ SCREENED = ("listed", NOT_LISTED, "unknown", "not crossed")
 
 
 def _on_doses(core: PredictionCore, table: MutantTable) -> Iterator[tuple[int, str]]:
-    """Yield row and note of perturbations whose dose is unlike those of all training rows of their kind."""
-    dose = np.full(len(table.gene), np.nan) if table.dose is None else table.dose.astype(np.float64)
-    for kind, (low, high, without) in core.trained_doses.items():
-        name, of_kind, stated = kind.name.lower(), table.kind == kind, np.isfinite(dose)
-        trained = f"{low:g}" if low == high else f"{low:g} to {high:g}"
+    """Yield row and note of perturbations whose dose is beyond those of all training rows of their kind."""
+    if table.dose is None:
+        return
+    for kind, (low, high) in core.trained_doses.items():
+        name = kind.name.lower()
         if np.isnan(low):
-            strange = [(of_kind & stated, f"no training row of kind {name} has a dose")]
+            strange, note = np.isfinite(table.dose), f"no training row of kind {name} has a dose"
         else:
-            beyond = stated & ((dose < np.float32(low)) | (dose > np.float32(high)))
-            strange = [(of_kind & beyond, f"training rows of kind {name} have doses {trained}")]
-            if not without:
-                strange.append(
-                    (of_kind & ~stated, f"no dose is stated of kind {name}; training rows have {trained}")
-                )
-        for found, note in strange:
-            yield from ((row, note) for row in np.unique(table.row[found]).tolist())
+            strange = (table.dose < np.float32(low)) | (table.dose > np.float32(high))
+            span = f"{low:g}" if low == high else f"{low:g} to {high:g}"
+            note = f"training rows of kind {name} have doses {span}"
+        for row in np.unique(table.row[(table.kind == kind) & strange]).tolist():
+            yield row, note
 
 
 def prediction_table(
@@ -73,6 +70,7 @@ def prediction_table(
 
     if interval is not None:
         check_level(interval)
+    table = core.checkpoint.with_doses(table)
     checkpoint, known = core.checkpoint, core.checkpoint.known
     values, sd = core.predict_with_sd(table)
     around = None if interval is None else core.conformal.intervals(table, values, sd, interval)

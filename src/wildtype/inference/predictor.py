@@ -182,7 +182,8 @@ class Predictor:
         sets : sequence of sequences of str, or table
             Genes by any of their names, none for the wild type; ``gene:kind`` names a perturbation
             (``absent``, ``reduced``, ``present``, ``added``, ``overexpressed``; without one, the most
-            frequent in the training data), and ``gene:kind@dose`` its dose, too. A table has a column
+            frequent in the training data), and ``gene:kind@dose`` its dose, too (without one, the middle one
+            of the training rows of its kind, if all of these have a dose). A table has a column
             ``genes`` of texts (``SGS1,SRS2``) or lists; such a column alone, or an array [m, k] of names,
             will do, too. Further columns of a table state something of its rows, where a cell is not empty:
             ``kind`` or ``kinds`` (one for all genes, or one each, separated by commas or semicolons),

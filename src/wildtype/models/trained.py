@@ -27,7 +27,7 @@ from wildtype.models.interface import Members, Model, OrganismTensors, Output, W
 from wildtype.models.other_genes import OtherGenes
 from wildtype.models.registry import make_model
 from wildtype.models.validation_rows import ValidationRows
-from wildtype.mutants import MutantTable
+from wildtype.mutants import Kind, MutantTable
 from wildtype.mutants.batch import MutantBatch
 from wildtype.mutants.identity import grouping
 from wildtype.nn.threads import each
@@ -75,6 +75,8 @@ class TrainedModel:
         features.
     others : OtherGenes or None
         Genes of the organism that are no tokens of the model; None where there are none.
+    doses_of_training : float32 [kinds] or None
+        The assumed doses, where training rows are left out; None: those of the training rows.
     """
 
     model: Model
@@ -91,6 +93,7 @@ class TrainedModel:
     validation: ValidationRows | None = None
     features: FeatureScaling | None = None
     others: OtherGenes | None = None
+    doses_of_training: NDArray[np.float32] | None = None
 
     def with_others(self) -> Self:
         """Return the same model over all genes that it can be asked about; itself where these are tokens."""
@@ -122,16 +125,35 @@ class TrainedModel:
         # Members of an ensemble have the same: it depends on no seed.
         return members_of(self.model)[0].pair_index(self.organism, self.known, self.names)
 
-    def with_doses(self, table: MutantTable) -> MutantTable:
-        """Return a table with a dose per gene, NaN for none, where training rows had doses, else without.
+    @cached_property
+    def assumed_doses(self) -> NDArray[np.float32]:
+        """The dose [kinds] of a perturbation that states none: NaN, none, where training rows lack one, too.
 
-        Boosted trees have a column for doses then, and others behind it: a table that has none must not
-        shift these, nor one that has doses which the model was not trained on.
+        It is the middle one of the training rows of its kind, where all of these have a dose: without one
+        such a perturbation is like nothing that the model was trained on.
         """
-        dosed = self.known.table.dose is not None
-        if dosed == (table.dose is not None):
-            return table
-        return replace(table, dose=np.full(len(table.gene), np.nan, np.float32) if dosed else None)
+        if self.doses_of_training is not None:
+            return self.doses_of_training
+        assumed, trained = np.full(len(Kind), np.nan, np.float32), self.known.rows("train")
+        if trained.dose is not None:
+            for kind in np.unique(trained.kind).tolist():
+                doses = trained.dose[trained.kind == kind]
+                if np.isfinite(doses).all():
+                    assumed[kind] = np.quantile(doses, 0.5, method="lower")
+        return assumed
+
+    def with_doses(self, table: MutantTable) -> MutantTable:
+        """Return a table with a dose per gene where training rows had doses, else without.
+
+        A missing dose is the assumed one, else NaN. Boosted trees have a column for doses and others behind
+        it: a table that has none must not shift these, nor one that has doses which the model was not trained
+        on.
+        """
+        if self.known.table.dose is None:
+            return table if table.dose is None else replace(table, dose=None)
+        stated = np.full(len(table.gene), np.nan, np.float32) if table.dose is None else table.dose
+        dose = np.where(np.isnan(stated), self.assumed_doses[table.kind], stated)
+        return replace(table, dose=dose)
 
     @property
     def names(self) -> list[str]:
@@ -202,10 +224,12 @@ class TrainedModel:
     ) -> Callable[[NDArray[np.int64]], NDArray[np.float64]] | None:
         """Return a function from sets [M, order] of few members to predictions [M, p], or None.
 
-        It equals ``predict`` and is faster; None where the model has no such path. Members are ``gene``
-        [c] with ``kind`` [c]. On another ``device`` than the CPU, a copy of the model encodes the wild type
-        there again.
+        It equals ``predict`` and is faster; None where the model has no such path, or members have doses.
+        Members are ``gene`` [c] with ``kind`` [c]. On another ``device`` than the CPU, a copy of the model
+        encodes the wild type there again.
         """
+        if np.isfinite(self.assumed_doses[kind]).any():
+            return None
         members = Members(torch.from_numpy(gene), torch.from_numpy(kind), order, condition)
         model = self.model
         if torch.device(device).type != "cpu":

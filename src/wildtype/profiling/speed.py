@@ -28,7 +28,7 @@ from wildtype.inference.screening.stream import Screen, ScreenWorker
 from wildtype.models.checkpoint import Checkpoint
 from wildtype.models.interface import organism_tensors
 from wildtype.models.registry import DEFAULT_MODEL, make_model, settings_of_model
-from wildtype.mutants import MutantTable
+from wildtype.mutants import Kind, MutantTable
 from wildtype.nn.attention import attention_with_lse
 from wildtype.nn.devices import device_named, waits_for
 from wildtype.nn.graph_prior import graph_prior_kl
@@ -251,6 +251,7 @@ def screen_of(gene: NDArray[np.int64], order: int) -> Screen:
         Combinations(len(gene), order),
         gene,
         np.zeros(len(gene), np.uint8),
+        np.full(len(Kind), np.nan, np.float32),
         Constraints(),
         outputs=(0,),
         directions=("low", "high"),

@@ -26,6 +26,7 @@ from wildtype.inference.predictor import Predictor
 from wildtype.inference.screening import screen, stream
 from wildtype.models.cell_transformer.config import CellTransformerConfig, EvidenceConfig, HeadConfig
 from wildtype.models.cell_transformer.model import CellTransformer
+from wildtype.mutants import Kind
 from wildtype.tables import TAKEN
 
 
@@ -330,6 +331,7 @@ def test_rows_of_the_design_that_stand_for_nothing(predictor: Predictor) -> None
         design=_Same(),
         gene=np.arange(3),
         kind=np.zeros(3, np.uint8),
+        doses=np.full(len(Kind), np.nan, np.float32),
         constraints=stream.Constraints(),
         outputs=(0,),
         directions=("low",),

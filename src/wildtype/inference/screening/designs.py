@@ -8,7 +8,7 @@ Legend: c members (a gene with a perturbation) · k members per mutant · q quer
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import comb
 from typing import Protocol
@@ -175,6 +175,8 @@ class Mutants:
         Numbers that stand for one of these mutants.
     new : bool [m]
         Numbers that stand for a mutant not met before.
+    doses : float32 [number of kinds]
+        Dose of every perturbation of a kind; NaN: none.
     """
 
     genes: NDArray[np.int64]
@@ -184,6 +186,7 @@ class Mutants:
     number: NDArray[np.int64]
     rows: NDArray[np.bool_]
     new: NDArray[np.bool_]
+    doses: NDArray[np.float32]
 
     def __len__(self) -> int:
         return len(self.genes)
@@ -191,8 +194,10 @@ class Mutants:
     @cached_property
     def table(self) -> MutantTable:
         """The mutants as the table that models take."""
-        condition = np.full(len(self), self.condition, np.int64)
-        return MutantTable.from_matrix(self.genes, kind=self.kinds.reshape(-1), condition=condition)
+        condition, kind = np.full(len(self), self.condition, np.int64), self.kinds.reshape(-1)
+        table = MutantTable.from_matrix(self.genes, kind=kind, condition=condition)
+        dose = self.doses[kind]
+        return table if np.isnan(dose).all() else replace(table, dose=dose)
 
     def take(self, rows: NDArray[np.int64]) -> Mutants:
         """Return the mutants at these rows of ``genes``."""
@@ -204,4 +209,5 @@ class Mutants:
             self.number[rows],
             self.rows,
             self.new,
+            self.doses,
         )

@@ -169,6 +169,7 @@ def make_screen(core: PredictionCore, request: ScreenRequest) -> tuple[Screen, f
         design,
         gene,
         kind,
+        core.checkpoint.assumed_doses,
         constraints,
         outputs,
         directions,

@@ -97,6 +97,8 @@ class Screen:
         The gene of every member.
     kind : uint8 [c]
         Its perturbation.
+    doses : float32 [number of kinds]
+        Dose of every perturbation of a kind, the assumed one of the model; NaN: none.
     constraints : Constraints
         Mutants to leave out.
     outputs : tuple of int
@@ -119,6 +121,7 @@ class Screen:
     design: Design
     gene: NDArray[np.int64]
     kind: NDArray[np.uint8]
+    doses: NDArray[np.float32]
     constraints: Constraints
     outputs: tuple[int, ...]
     directions: tuple[str, ...]
@@ -149,7 +152,8 @@ class Screen:
             order = np.argsort(genes, axis=1, kind="stable")
             genes, kinds = np.take_along_axis(genes, order, 1), np.take_along_axis(kinds, order, 1)
         rows = new & (genes[:, 1:] != genes[:, :-1]).all(1)
-        return Mutants(genes[rows], kinds[rows], self.condition, members[rows], numbers[rows], rows, new)
+        kept = genes[rows], kinds[rows], self.condition, members[rows], numbers[rows]
+        return Mutants(*kept, rows, new, self.doses)
 
     def fingerprint(self, core: PredictionCore) -> str:
         """Return a hash of everything that the result depends on, so that no state is resumed by mistake."""
