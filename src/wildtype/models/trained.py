@@ -134,7 +134,10 @@ class TrainedModel:
         """
         if self.doses_of_training is not None:
             return self.doses_of_training
-        assumed, trained = np.full(len(Kind), np.nan, np.float32), self.known.rows("train")
+        assumed = np.full(len(Kind), np.nan, np.float32)
+        if self.known.table.dose is None:
+            return assumed
+        trained = self.known.rows("train")
         if trained.dose is not None:
             for kind in np.unique(trained.kind).tolist():
                 doses = trained.dose[trained.kind == kind]
