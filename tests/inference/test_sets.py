@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 
 from wildtype.errors import GeneSetError, SourceError, WildtypeError
-from wildtype.inference.sets import named_genes, read_plan, to_table, written, written_doses
+from wildtype.inference.sets import named_genes, named_sets, read_plan, to_table, written, written_doses
 from wildtype.mutants import Kind
 from wildtype.organism import GeneIndex
 
@@ -84,11 +84,10 @@ def test_a_dose_that_would_have_no_effect_is_refused(row: dict[str, object]) -> 
 def test_sets_of_a_file_have_the_kinds_of_its_column(tmp_path: Path) -> None:
     path = tmp_path / "sets.csv"
     path.write_text('genes,kinds\n"A,B","reduced,absent"\nC,\n"A:added,B",";reduced"\n')
-    assert named_genes(str(path)) == ["A:reduced", "B:absent", "C", "A:added", "B:reduced"]
-    assert named_genes(str(path), kinds=False) == ["A", "B", "C", "A:added", "B"]
-    path.write_text('genes,kinds\nA,\n"A:added",reduced\n')
-    with pytest.raises(GeneSetError, match="row 2 states two kinds of 'A:added'"):
-        named_genes(str(path))
+    table = to_table(named_sets(str(path)), GENES, USUAL)
+    assert written(table, GENES.names)[1] == ["reduced,absent", "absent", "added,reduced"]
+    # A screen leaves out genes, whatever is stated of them.
+    assert named_genes(str(path)) == ["A", "B", "C", "A:added", "B"]
 
 
 def test_a_plan_of_another_separator_or_encoding_says_how_to_save_it(tmp_path: Path) -> None:

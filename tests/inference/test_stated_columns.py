@@ -20,7 +20,7 @@ from wildtype.experiments.settings.compose import compose
 from wildtype.inference import prediction_file
 from wildtype.inference.prediction_shards import model_hash
 from wildtype.inference.predictor import Predictor
-from wildtype.inference.screening.screen import ScreenRequest, make_screen, named_queries
+from wildtype.inference.screening.screen import ScreenRequest, make_screen, named_members
 from wildtype.mutants import Kind, MutantTable
 from wildtype.organism import GeneIndex
 
@@ -193,16 +193,16 @@ def test_queries_of_a_file_are_told_apart_by_the_organism(dosed: Predictor, tmp_
     comma.core.genes = GeneIndex(list(names), organism="tiny")
     path = tmp_path / "queries.csv"
     path.write_text('genes,kind,condition\n"ARG5,6",reduced,\n"ARG5,6;G002",absent;reduced,30 C\n')
-    assert named_queries(comma.core, str(path)) == [
+    assert named_members(comma.core, str(path), "query") == [
         ["ARG5,6:reduced"], ["ARG5,6:absent", "G002:reduced"],
     ]  # fmt: skip
     path.write_text("genes,condition\nG003,\nG004,heat\n")
-    assert named_queries(dosed.core, str(path), "heat") == [
+    assert named_members(dosed.core, str(path), "query", condition="heat") == [
         ["G003:absent"], ["G004:absent"],
     ]  # fmt: skip
     with pytest.raises(ConfigError, match=r"query 2: column 'condition' states 'heat', and .* is '30 C'"):
-        named_queries(dosed.core, str(path))
-    assert named_queries(dosed.core, "G001:reduced,G002") == [["G001:reduced", "G002"]]
+        named_members(dosed.core, str(path), "query")
+    assert named_members(dosed.core, "G001:reduced,G002", "query") == [["G001:reduced", "G002"]]
 
 
 def test_predictions_name_the_genes_that_a_screen_leaves_out(dosed_run: Path, tmp_path: Path) -> None:

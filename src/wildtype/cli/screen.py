@@ -112,7 +112,7 @@ def command(
     Shards are kept in the directory FILE.shards; with --slurm, they are the tasks of a job array.
     """
     from wildtype.cli.progress import ScreenProgress
-    from wildtype.inference.screening.screen import ScreenRequest, make_screen, named_queries, screen_mutants
+    from wildtype.inference.screening.screen import ScreenRequest, make_screen, named_members, screen_mutants
     from wildtype.inference.screening.shards import screen_shard
     from wildtype.inference.sets import named_genes, parse_set
     from wildtype.inference.shards import folder_of
@@ -127,18 +127,21 @@ def command(
         raise ConfigError("name the run or checkpoint directory whose model screens, or shards with --merge")
     chosen = chosen_shard(shards, shard, slurm or dry_run, output)
     predictor = _loaded(run, evidence, evidence_mapping)
+    core, candidates = predictor.core, None
+    if among:
+        candidates = named_members(core, among, "candidate", condition=condition, empty=True)
     request = ScreenRequest(
         order=order,
-        among=named_genes(among) if among else None,
-        queries=named_queries(predictor.core, queries, condition) if queries else None,
+        among=None if candidates is None else [name for names in candidates for name in names],
+        queries=named_members(core, queries, "query", condition=condition) if queries else None,
         top=top,
         direction=direction,
         phenotypes=phenotype,
         condition=condition,
         interval=interval,
-        exclude=named_genes(exclude, kinds=False) if exclude else (),
+        exclude=named_genes(exclude) if exclude else (),
         exclude_essential=exclude_essential,
-        require=named_genes(require, kinds=False) if require else (),
+        require=named_genes(require) if require else (),
         unmeasured=unmeasured,
         exclude_synthetic_lethal=exclude_synthetic_lethal,
         include=parse_set(include),

@@ -23,7 +23,6 @@ from wildtype.inference.stated_columns import (
     DOSES,
     KINDS,
     NO_DOSES,
-    Stated,
     parse_dose,
     stated_doses,
     stated_kinds,
@@ -207,36 +206,8 @@ def check_plan(path: str | Path, frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def read_sets(path: str | Path) -> list[list[str]]:
-    """Read one set per row of a file: its column ``genes``, with the kinds of ``kind`` or ``kinds``.
-
-    Raises
-    ------
-    SourceError
-        As `read_plan`.
-    GeneSetError, ConfigError
-        Naming the first row in which kinds or doses do not fit.
-    """
-    plan = read_plan(path)
-    sets = [names_of(genes) for genes in plan[COLUMN]]
-    return [
-        _with_kinds(names, stated, row)
-        for row, (names, stated) in enumerate(zip(sets, stated_of(plan, len(sets)), strict=True), start=1)
-    ]
-
-
-def _with_kinds(names: list[str], stated: Stated, row: int) -> list[str]:
-    """Return names with the kinds that columns state of them, as in ``gene:kind``."""
-    if not stated:
-        return names
-    try:
-        stated_doses(stated, [(name, math.nan) for name in names], NO_DOSES)
-        kinds = stated_kinds(stated, [(name, _split(name)[1]) for name in names])
-    except WildtypeError as error:
-        raise _at_row(error, "row", row) from None
-    return [
-        name if kind is None or ":" in name else f"{name}:{Kind(kind).name.lower()}"
-        for name, kind in zip(names, kinds, strict=True)
-    ]
+    """Read one set per row of a file, its column ``genes``; raises ``SourceError`` as `read_plan`."""
+    return [names_of(genes) for genes in read_plan(path)[COLUMN]]
 
 
 def _split(text: str) -> tuple[str, int | None, float]:
@@ -295,18 +266,10 @@ def _lines_or_text(text: str, path: Path) -> list[list[str]]:
     return [parse_set(text)]
 
 
-def named_genes(text: str, *, kinds: bool = True) -> list[str]:
-    """Return the genes of all sets that a file or a text names, as in ``named_sets``.
-
-    With ``kinds``, a gene of a table is followed by the kind that a column states of it, as in ``gene:kind``.
-    """
+def named_genes(text: str) -> list[str]:
+    """Return the genes of all sets that a file or a text names, whatever their kinds; see ``named_sets``."""
     path = Path(text)
-    if path.suffix not in TABLES:
-        sets = _lines_or_text(text, path)
-    elif kinds:
-        sets = read_sets(path)
-    else:
-        sets = [names_of(genes) for genes in read_plan(path)[COLUMN]]
+    sets = read_sets(path) if path.suffix in TABLES else _lines_or_text(text, path)
     return [gene for genes in sets for gene in genes]
 
 

@@ -138,11 +138,11 @@ class TrainedModel:
         if self.known.table.dose is None:
             return assumed
         trained = self.known.rows("train")
-        if trained.dose is not None:
-            for kind in np.unique(trained.kind).tolist():
-                doses = trained.dose[trained.kind == kind]
-                if np.isfinite(doses).all():
-                    assumed[kind] = np.quantile(doses, 0.5, method="lower")
+        assert trained.dose is not None
+        for kind in np.unique(trained.kind).tolist():
+            doses = trained.dose[trained.kind == kind]
+            if np.isfinite(doses).all():
+                assumed[kind] = np.quantile(doses, 0.5, method="lower")
         return assumed
 
     def with_doses(self, table: MutantTable) -> MutantTable:

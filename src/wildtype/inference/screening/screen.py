@@ -84,8 +84,12 @@ def screen_mutants(
     return shortlist(core, screen, found, request, exempt)
 
 
-def named_queries(core: PredictionCore, text: str, condition: str | None = None) -> list[list[str]]:
-    """Return the queries that a text or a file names, each gene of a table with the kind that it states.
+def named_members(
+    core: PredictionCore, text: str, what: str, *, condition: str | None = None, empty: bool = False
+) -> list[list[str]]:
+    """Return the sets that a text or a file names, each gene of a table with the kind that it states.
+
+    ``what`` is a row, for messages. A row without genes is refused unless ``empty``.
 
     Raises
     ------
@@ -98,7 +102,7 @@ def named_queries(core: PredictionCore, text: str, condition: str | None = None)
     if isinstance(sets, list):
         return sets
     # Only the organism tells the genes of a row from one another: `ARG5,6` is one.
-    table = core.named(sets, "query", condition=condition)
+    table = core.named(sets, what, condition=condition, empty=empty)
     names = [
         f"{core.genes.names[g]}:{Kind(k).name.lower()}" for g, k in zip(table.gene, table.kind, strict=True)
     ]
